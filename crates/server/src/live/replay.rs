@@ -29,6 +29,9 @@ use crate::worlds::{PushHash, World};
 /// Window of one step of a movement, so that a long movement does not read years at once.
 const WINDOW: i64 = 86_400;
 const MICROSECONDS: i64 = 1_000_000;
+/// How often the states of a subscription's securities are read at most, if batches are merged
+/// meanwhile.
+const LOADS_MAX: usize = 4;
 /// Room that pushes which are sent again leave in the queue of a new subscriber: for the first
 /// pushes of a request, and some more.
 pub(super) const RESENT_ROOM: usize = 596;
@@ -54,11 +57,11 @@ pub(super) struct Publisher {
     /// What was published in a world since its last step.
     hash: PushHash,
     ahead: Ahead,
+    /// Number of movements of the server's clock.
+    steps: u64,
 }
 
 /// Pushes that are due after the last published instant, in order. Only worlds compute them ahead,
-    /// Number of movements of the server's clock.
-    steps: u64,
 /// because a world takes many small steps.
 #[derive(Debug, Default)]
 struct Ahead {
@@ -184,7 +187,8 @@ impl Publisher {
         let now = match as_of {
             AsOf::Replay(now) => now,
             AsOf::Live(now) => {
-                self.publish_arrivals(core, now, &mut published)?;
+                let through = core.ingest.merged_through();
+                self.publish_arrivals(core, (now, through), &mut published)?;
                 return Ok(published);
             }
         };
@@ -251,16 +255,16 @@ impl Publisher {
         }
     }
 
-    /// Publishes ingested batches that were merged since the last call, and what has become due
-    /// without one: the machine clock.
+    /// Publishes ingested batches that were merged since the last call, up to `through`, and what has
+    /// become due without one: the machine clock.
     fn publish_arrivals(
         &mut self,
         core: &Channel<'_>,
-        now: Timestamp,
+        (now, through): (Timestamp, i64),
         published: &mut Published,
     ) -> Result<(), PublishError> {
-        let through = core.ingest.merged_through();
         let (Some(after), Some(from)) = (self.arrivals.through, self.until) else { return Ok(()) };
+        let through = through.max(after);
         if core.live.subscriptions().registry.symbols().next().is_none() {
             core.live.subscriptions().forget_quotes(&[]);
             *self = Publisher::default();
@@ -333,9 +337,32 @@ impl Publisher {
         Ok(())
     }
 
+    /// Prepares for a subscription to some securities.
+    pub(super) fn load_all(
+        &mut self,
+        core: &Channel<'_>,
+        symbols: &[&Symbol],
+        as_of: AsOf,
+    ) -> Result<(), Refusal> {
+        for _ in 0..LOADS_MAX {
+            for symbol in symbols {
+                self.load(core, symbol, as_of)?;
+            }
+            let AsOf::Live(now) = as_of else { break };
+            // A batch that was merged meanwhile is in some of these states. It must be published
+            // before the subscription, so that no push has a lower number than the first one.
+            let merged = core.with_reader(|reader| Ok::<_, HistoryError>(reader.view().ingest_applied()?))?;
+            if self.arrivals.through >= Some(merged) {
+                break;
+            }
+            self.publish_arrivals(core, (now, merged), &mut Published::default())?;
+        }
+        Ok(())
+    }
+
     /// Prepares for a subscription to a security: reads its state under the machine clock, or when
     /// its next trade is pushed under a set clock.
-    pub(super) fn load(&mut self, core: &Channel<'_>, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
+    fn load(&mut self, core: &Channel<'_>, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
         let loaded = match as_of {
             AsOf::Live(now) => {
                 core.with_reader(|reader| self.arrivals.load(&core.history, reader, symbol, now))
@@ -356,6 +383,11 @@ impl Publisher {
         Ok(unless_damaged(loaded)?)
     }
 
+    /// Returns the number of movements of the server's clock.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// Prepares for a subscription. For the first subscriber, pushes begin after now. Under the
     /// machine clock, all others get what is due first, so that the subscriber begins with the
     /// state that the store has.
@@ -369,7 +401,8 @@ impl Publisher {
             let steps = self.steps;
             *self = Publisher { until: Some(as_of.now()), arrivals, steps, ..Publisher::default() };
         } else if let AsOf::Live(now) = as_of {
-            self.publish_arrivals(core, now, &mut Published::default())?;
+            let through = core.ingest.merged_through();
+            self.publish_arrivals(core, (now, through), &mut Published::default())?;
         }
         Ok(())
     }
@@ -384,11 +417,6 @@ impl Publisher {
             (self.version, self.minute) = (version, minute);
             self.latest.clear();
         }
-    /// Returns the number of movements of the server's clock.
-    pub(super) fn steps(&self) -> u64 {
-        self.steps
-    }
-
     }
 
     /// Drops cached quotes of securities without subscribers.
@@ -659,7 +687,10 @@ impl Publisher {
             self.latest.insert(symbol.clone(), latest.clone());
             Ok::<_, HistoryError>(latest)
         })?;
-        Ok(if overnight { latest.of_any_session } else { latest.without_overnight })
+        let latest = if overnight { latest.of_any_session } else { latest.without_overnight };
+        // Set clocks number the pushes by their instants.
+        let number = self.arrivals.number(symbol).filter(|_| matches!(as_of, AsOf::Live(_)));
+        Ok(latest.map(|last| QuotePush { sequence: number.unwrap_or(last.sequence), ..last }))
     }
 }
 

@@ -173,9 +173,8 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
     drop(subscriptions);
     publisher.publish_due(core)?;
     publisher.begin(core, caller.as_of, is_first)?;
-    for wanted in wanted.iter().filter(|wanted| wanted.is_stored) {
-        publisher.load(core, &wanted.symbol, caller.as_of)?;
-    }
+    let stored: Vec<&Symbol> = wanted.iter().filter(|of| of.is_stored).map(|of| &of.symbol).collect();
+    publisher.load_all(core, &stored, caller.as_of)?;
     let mut subscriptions = core.live.subscriptions();
     let had: Vec<SubTypes> =
         wanted.iter().map(|wanted| subscriptions.types(recipient.id, &wanted.symbol)).collect();
@@ -252,6 +251,15 @@ fn over_limit(
         Refusal::TooManySubscriptions(text)
     };
     let is_refused = wish.excess == Excess::Refused;
+    let fit = if is_refused { Fit::AllOrNothing } else { Fit::Smallest };
+    // The database counts connections. What only streams of this server have is added.
+    let (of_streams, not_requested) = core.live.subscriptions().of_streams(account, &symbols);
+    let count = |securities: usize| u32::try_from(securities).unwrap_or(u32::MAX);
+    let left = limit.saturating_sub(count(not_requested));
+    let reserve = |symbols: &[Symbol]| {
+        let reserved = core.access.reserve_subscriptions(account, connection, symbols, (left, fit));
+        reserved.map_err(|error| Refusal::of_access(&error))
+    };
     if is_refused && wish.symbols.len() > SYMBOLS_MAX {
         let used = reserve(&[])?.used.saturating_add(count(of_streams));
         let (_, more) = core.live.subscriptions().securities(account, &symbols);
@@ -268,15 +276,6 @@ fn over_limit(
 
 /// Divides the symbols of a request into those to subscribe to, in request order, and those to
 /// leave out.
-    let fit = if is_refused { Fit::AllOrNothing } else { Fit::Smallest };
-    // The database counts connections. What only streams of this server have is added.
-    let (of_streams, not_requested) = core.live.subscriptions().of_streams(account, &symbols);
-    let count = |securities: usize| u32::try_from(securities).unwrap_or(u32::MAX);
-    let left = limit.saturating_sub(count(not_requested));
-    let reserve = |symbols: &[Symbol]| {
-        let reserved = core.access.reserve_subscriptions(account, connection, symbols, (left, fit));
-        reserved.map_err(|error| Refusal::of_access(&error))
-    };
 fn sort_out(
     core: &Channel<'_>,
     caller: &Caller,
