@@ -39,6 +39,7 @@ pub(crate) mod ingest_file;
 mod ledger;
 mod margin;
 mod nearby;
+mod push_numbers;
 mod retired;
 mod security;
 mod series;
