@@ -133,6 +133,8 @@ pub(crate) struct Flow {
 /// What the clock of a world waits for before it moves on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
+    /// All pushes are in the socket.
+    InSocket,
     /// All pushes are in the socket, and the client has answered pings up to the last few pushes.
     Written,
     /// The client has answered a ping behind the last push, and no request is in work.
@@ -265,8 +267,10 @@ impl Mailbox {
             return true;
         }
         let Flow { is_unwritten, unanswered, is_unconfirmed, is_busy } = state.flow;
-        let is_written = state.is_empty() && !is_unwritten && unanswered <= UNANSWERED_MAX;
+        let is_in_socket = state.is_empty() && !is_unwritten;
+        let is_written = is_in_socket && unanswered <= UNANSWERED_MAX;
         let is_ready = match need {
+            Need::InSocket => is_in_socket,
             Need::Written => is_written,
             Need::Answered => is_written && !is_unconfirmed && !is_busy,
         };

@@ -333,7 +333,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             is_busy: is_awaited || self.blocking_task.is_some() || !self.held.is_empty(),
         });
         if reported.is_awaited {
-            self.hub.core.worlds.moving.notify_one();
+            self.hub.core.worlds.reported(session.client.who.account());
         }
         let pings = reported.ping && flow.is_unpinged();
         if pings {

@@ -2,8 +2,8 @@
 //! when a moving clock waits, and when it stops and goes on by itself.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
@@ -13,8 +13,16 @@ use crate::mailbox::{Mailbox, Need};
 /// subscribed.
 const READY_AFTER: Duration = Duration::from_secs(10);
 
+/// Pause between two looks at connections that a step waits for, because one that is closed by the
+/// server reports nothing.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 #[derive(Debug, Default)]
-pub(crate) struct Clients(Mutex<State>);
+pub(crate) struct Clients {
+    state: Mutex<State>,
+    /// Notified when a connection has reported its flow, or was closed.
+    reported: Condvar,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -76,6 +84,8 @@ impl Clients {
             state.is_lost = true;
             state.ready_at = None;
         }
+        drop(state);
+        self.reported.notify_all();
         is_last
     }
 
@@ -103,10 +113,25 @@ impl Clients {
 
     /// Returns whether all connections meet the need. Those that do not are asked to report.
     pub(super) fn are_ready(&self, need: Need) -> bool {
-        let state = self.lock();
-        // All of them, so that each is asked.
-        let waiting = state.connections.values().filter(|mailbox| !mailbox.is_ready(need)).count();
-        waiting == 0
+        self.lock().are_ready(need)
+    }
+
+    /// Waits until all pushes are in the sockets of the connections, for at most this time.
+    pub(super) fn wait_until_written(&self, limit: Duration) {
+        let began = Instant::now();
+        let mut state = self.lock();
+        while !state.are_ready(Need::InSocket) {
+            let Some(left) = limit.checked_sub(began.elapsed()) else { return };
+            let waited = self.reported.wait_timeout(state, left.min(LOOK_EVERY));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Records that a connection has reported what happened to its pushes.
+    pub(super) fn reported(&self) {
+        // A step that waits holds this lock from its look at the connections on.
+        drop(self.lock());
+        self.reported.notify_all();
     }
 
     /// Returns when a world that steps by itself takes its next step: after `quiet` without a
@@ -140,11 +165,17 @@ impl Clients {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
+    fn are_ready(&self, need: Need) -> bool {
+        // All of them, so that each is asked.
+        let waiting = self.connections.values().filter(|mailbox| !mailbox.is_ready(need)).count();
+        waiting == 0
+    }
+
     /// A request soon after a step that the client cannot have seen was meant for the step before.
     fn requested(&mut self, uptime: Duration) {
         self.requested_at = Some(uptime);

@@ -251,6 +251,14 @@ impl Worlds {
         }
     }
 
+    /// Records that a connection of a world has reported what happened to its pushes.
+    pub(crate) fn reported(&self, account: AccountId) {
+        if let Some(world) = self.known(account) {
+            world.clients.reported();
+        }
+        self.moving.notify_one();
+    }
+
     /// Records that a connection of a world has subscribed to quotes or order events.
     pub(crate) fn subscribed(&self, account: AccountId, uptime: Duration) {
         if let Some(world) = self.known(account) {

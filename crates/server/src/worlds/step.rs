@@ -19,6 +19,9 @@ use crate::live::{self, SlowReaders};
 /// Maximum time that a step waits for its paper account. A step over years takes longer; the
 /// account then catches up with the next request.
 const CATCH_UP_MAX: Duration = Duration::from_secs(30);
+/// Time from the beginning of a step after which it does not wait for clients any more. A client that
+/// takes nothing for this long is disconnected.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(30);
 
 /// Where a step ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +79,17 @@ pub(crate) struct Stepped {
 }
 
 /// Moves the clock, and does everything that is due up to there. A step beyond the end stops at the
-/// end. Blocks on disk I/O.
+/// end. Returns when the pushes are in the sockets of the world's connections. Blocks on disk I/O and
+/// on clients that read slowly.
 pub(crate) fn step(core: &Core, world: &Arc<World>, to: Target) -> Result<Stepped, WorldError> {
+    let began = Instant::now();
+    let stepped = step_to(core, world, to)?;
+    // The world is not locked: others read and change it while a client reads slowly.
+    world.clients.wait_until_written(WRITTEN_WITHIN.saturating_sub(began.elapsed()));
+    Ok(stepped)
+}
+
+fn step_to(core: &Core, world: &Arc<World>, to: Target) -> Result<Stepped, WorldError> {
     let _changing = world.begin();
     let before = world.standing();
     let state = before.state.after(Change::Step)?;

@@ -4,7 +4,7 @@ use prost::Message;
 use serde_json::{Value, json};
 use server::{Limits, Settings};
 use wire::Packet;
-use wire::quote::PushQuote;
+use wire::quote::{PushQuote, QuoteResponse, SymbolsRequest};
 
 use super::super::hall::{Hall, data};
 use super::{World, subscribe, until_state};
@@ -20,13 +20,38 @@ impl Reader {
         Reader(client)
     }
 
-    /// Returns the command and the body of the next push.
-    async fn push(&mut self) -> (u8, Vec<u8>) {
+    async fn packet(&mut self) -> Packet<'static> {
         loop {
             match self.0.read().await {
                 Read::Ping(payload) => self.0.frame(0x8a, &payload).await,
-                Read::Packet(Packet::Push { command, body }) => return (command, body.into_owned()),
-                other => panic!("{other:?} instead of a push"),
+                Read::Packet(packet) => return packet,
+                other => panic!("{other:?} instead of a packet"),
+            }
+        }
+    }
+
+    /// Returns the command and the body of the next push.
+    async fn push(&mut self) -> (u8, Vec<u8>) {
+        match self.packet().await {
+            Packet::Push { command, body } => (command, body.into_owned()),
+            other => panic!("{other:?} instead of a push"),
+        }
+    }
+
+    /// Steps by a quote. Returns the pushes before the answer, and the volume of the quote.
+    async fn step(&mut self, symbol: &str) -> (usize, i64) {
+        let request = SymbolsRequest { symbol: vec![symbol.to_owned()] };
+        let id = self.0.request(11, &request).await;
+        let mut pushes = 0;
+        loop {
+            match self.packet().await {
+                Packet::Push { .. } => pushes += 1,
+                Packet::Response { id: of, body, .. } => {
+                    assert_eq!(of, id);
+                    let [quote] = QuoteResponse::decode(&*body).unwrap().secu_quote.try_into().unwrap();
+                    return (pushes, quote.volume);
+                }
+                other => panic!("{other:?}"),
             }
         }
     }
@@ -148,6 +173,50 @@ async fn other_connections_close_while_a_step_waits_for_a_client_that_does_not_r
     let stepped = data(&step.await);
     assert!(stepped["pushes"]["quote"].as_u64() > Some(300), "{stepped}");
     hall.server.until_online(&world.key, 0).await;
+}
+
+/// A hall whose connections may have all pushes of [`days`] in their queues.
+async fn patient_hall() -> Hall {
+    let limits = Limits { push_queue: 16_384, ..Limits::default() };
+    Hall::open_with(Settings { limits, ..Settings::default() }).await
+}
+
+#[tokio::test]
+async fn a_step_by_a_quote_is_answered_behind_its_pushes() {
+    let hall = patient_hall().await;
+    let world = World::open_as(&hall, &hall.ann, &days("w", json!(0))).await;
+    let mut reader = Reader::enter(&world, &["700.HK"]).await;
+    reader.pushes(1).await;
+    let (pushes, volume) = reader.step("STEP-345600.WORLD").await;
+    assert!(pushes > 3_000, "{pushes}");
+    assert_eq!(Ok(volume), i64::try_from(pushes));
+    assert!(reader.0.is_alive().await);
+}
+
+#[tokio::test]
+async fn a_step_is_answered_when_its_pushes_are_in_the_sockets_of_all_connections() {
+    let hall = patient_hall().await;
+    let world = World::open_as(&hall, &hall.ann, &days("w", json!(0))).await;
+    let silent = Reader::enter(&world, &["700.HK"]).await;
+    let mut other = Reader::enter(&world, &["700.HK", "CLOCK.WORLD"]).await;
+    other.pushes(2).await;
+    let mut step = std::pin::pin!(world.try_step(json!({"by": "P4D"})));
+    let read = async {
+        loop {
+            let (command, body) = other.push().await;
+            if command == 101 && PushQuote::decode(&*body).unwrap().symbol == "CLOCK.WORLD" {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        stepped = &mut step => panic!("the step did not wait: {stepped:?}"),
+        () = read => {}
+    }
+    // A client that is gone holds nothing.
+    drop(silent);
+    assert_eq!(data(&step.await)["jumped"], false);
 }
 
 #[tokio::test]
