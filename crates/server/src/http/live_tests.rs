@@ -263,7 +263,7 @@ async fn a_stream_in_a_world_follows_its_clock_until_the_world_is_deleted() {
     assert!(text.contains(clock), "{text}");
     // A step waits until the stream has taken its pushes.
     let (stepping, to) = ((core.clone(), world.clone()), Target::To(Timestamp(OPEN + 60)));
-    tokio::task::spawn_blocking(move || worlds::step(&stepping.0, &stepping.1, to)).await.unwrap().unwrap();
+    tokio::task::spawn_blocking(move || worlds::step(&stepping.0, &stepping.1, to, None)).await.unwrap().unwrap();
     let text = far.read("event: clock", 2).await;
     assert!(text.contains(r#""now":"2026-03-18T01:31:00Z","speed":0,"state":"paused"}"#), "{text}");
     assert!(text.contains(r#""last_done":"301.000""#), "{text}");

@@ -287,7 +287,8 @@ impl Call<'_> {
         let language = Language::preferred(self.header("accept-language").unwrap_or_default());
         // HTTP has no parameter for overnight hours, so accounts with the overnight right always
         // get overnight data. SDKs filter it out for users who do not want it.
-        let client = Client { who, language, overnight: true, listener_region: self.region };
+        let client =
+            Client { who, language, overnight: true, listener_region: self.region, connection: None };
         let caller = match self.named_world()? {
             None => site.core.caller(client)?,
             Some(name) => self.caller_in(name, client, site)?,

@@ -170,6 +170,8 @@ struct Channel<'a> {
     /// `None` for the server's clock.
     world: Option<Arc<World>>,
     slow: SlowReaders,
+    /// The connection that moves the clock. Its pushes are counted.
+    mover: Option<ConnectionId>,
 }
 
 impl Deref for Channel<'_> {
@@ -186,11 +188,11 @@ impl<'a> Channel<'a> {
             ClockSpeed::Standing => SlowReaders::OF_SERVER,
             ClockSpeed::Machine | ClockSpeed::Running { .. } => SlowReaders::NotAwaited,
         };
-        Channel { core, live: &core.live, world: None, slow }
+        Channel { core, live: &core.live, world: None, slow, mover: None }
     }
 
     fn of_world(core: &'a Core, live: &'a Live, world: &Arc<World>, slow: SlowReaders) -> Channel<'a> {
-        Channel { core, live, world: Some(world.clone()), slow }
+        Channel { core, live, world: Some(world.clone()), slow, mover: None }
     }
 
     /// Returns the current time of the clock.

@@ -83,6 +83,8 @@ struct Latest {
 pub(crate) struct Published {
     pub(crate) quotes: usize,
     pub(crate) trades: usize,
+    /// Pushes for the connection that moves the clock.
+    pub(crate) of_mover: usize,
     /// The next market time at which something may be published, or `None` without subscribers.
     pub(crate) next: Option<Timestamp>,
     /// Whether a connection got only the last states, because there were too many pushes.
@@ -126,14 +128,17 @@ pub(crate) fn publish_step(
     core: &Core,
     world: &Arc<World>,
     step: u64,
+    mover: Option<access::ConnectionId>,
     slow: SlowReaders,
 ) -> Result<(Published, PushHash), PublishError> {
     let Some(live) = core.world_lives.known(world.account) else { return Ok(Default::default()) };
-    let channel = Channel::of_world(core, &live, world, slow);
+    let mover = mover.map(|connection| ConnectionId(connection.number()));
+    let channel = Channel { mover, ..Channel::of_world(core, &live, world, slow) };
     let mut publisher = live.publisher();
     let mut published = publisher.publish(&channel)?;
     let subscriptions = live.subscriptions();
     published.quotes += subscriptions.clocks();
+    published.of_mover += usize::from(mover.is_some_and(|mover| subscriptions.has_clock(mover)));
     let body = encode_clock(&ClockPush {
         now: world.now(core.uptime()),
         step,
@@ -189,7 +194,8 @@ impl Publisher {
         }
         self.until.get_or_insert(now);
         published.has_jumped = movement.jumped().next().is_some();
-        movement.quotes += self.send_final_states(core, &movement, as_of);
+        self.send_final_states(core, &mut movement, as_of);
+        published.of_mover = core.mover.map_or(0, |mover| movement.of_connection(mover));
         published.quotes = movement.quotes;
         published.trades = movement.trades;
         let known = next.into_iter().chain(self.next).filter(|next| *next > now);
@@ -435,17 +441,16 @@ impl Publisher {
             };
             if let Some(quote) = last.clone().filter(|quote| wants && sees(quote)) {
                 subscriptions.send_to(arrival.connection, Push::Quote(quote.first()), encode);
+                movement.count_state(arrival.connection);
             }
         }
         // A stepped clock waits for a client whose queue is half full.
         sent.slowest.filter(|_| sent.longest_queue >= core.limits.push_queue / 2)
     }
 
-    /// Sends the current states to connections that a movement had too many pushes for. Returns
-    /// their number.
-    fn send_final_states(&mut self, core: &Channel<'_>, movement: &Movement, as_of: AsOf) -> usize {
-        let mut sent = 0;
-        for connection in movement.jumped() {
+    /// Sends the current states to connections that a movement had too many pushes for.
+    fn send_final_states(&mut self, core: &Channel<'_>, movement: &mut Movement, as_of: AsOf) {
+        for connection in movement.jumped().collect::<Vec<_>>() {
             let symbols: Vec<Symbol> = {
                 let subscriptions = core.live.subscriptions();
                 let list = subscriptions.registry.list(connection);
@@ -458,14 +463,13 @@ impl Publisher {
                 match self.latest(core, &symbol, overnight, as_of) {
                     Ok(Some(push)) => {
                         core.live.subscriptions().send_to(connection, Push::Quote(push.first()), encode);
-                        sent += 1;
+                        movement.count_state(connection);
                     }
                     Ok(None) => {}
                     Err(error) => tracing::error!(%error, "cannot push a final state"),
                 }
             }
         }
-        sent
     }
 
     /// Queues the last quote of a security for a connection that has just subscribed.

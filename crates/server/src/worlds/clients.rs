@@ -62,6 +62,7 @@ pub(super) enum NextStep {
 
 impl Clients {
     pub(crate) fn joined(&self, connection: u64, mailbox: Mailbox, uptime: Duration) {
+        mailbox.keep_all();
         let mut state = self.lock();
         if state.connections.is_empty() {
             state.ready_at = Some(uptime + READY_AFTER);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use access::ConnectionId;
 use history::AsOf;
 use market::{Market, Timestamp};
 use paper::PaperError;
@@ -40,6 +41,8 @@ pub(crate) enum Target {
 pub(crate) struct Pushes {
     pub(crate) quote: u64,
     pub(crate) trade: u64,
+    /// Those for the connection that has requested the step.
+    pub(crate) of_mover: u64,
     /// Whether a connection got only the last states, because there were too many pushes.
     pub(crate) has_jumped: bool,
 }
@@ -80,16 +83,26 @@ pub(crate) struct Stepped {
 
 /// Moves the clock, and does everything that is due up to there. A step beyond the end stops at the
 /// end. Returns when the pushes are in the sockets of the world's connections. Blocks on disk I/O and
-/// on clients that read slowly.
-pub(crate) fn step(core: &Core, world: &Arc<World>, to: Target) -> Result<Stepped, WorldError> {
+/// on clients that read slowly. `mover` is the connection that has requested the step.
+pub(crate) fn step(
+    core: &Core,
+    world: &Arc<World>,
+    to: Target,
+    mover: Option<ConnectionId>,
+) -> Result<Stepped, WorldError> {
     let began = Instant::now();
-    let stepped = step_to(core, world, to)?;
+    let stepped = step_to(core, world, to, mover)?;
     // The world is not locked: others read and change it while a client reads slowly.
     world.clients.wait_until_written(WRITTEN_WITHIN.saturating_sub(began.elapsed()));
     Ok(stepped)
 }
 
-fn step_to(core: &Core, world: &Arc<World>, to: Target) -> Result<Stepped, WorldError> {
+fn step_to(
+    core: &Core,
+    world: &Arc<World>,
+    to: Target,
+    mover: Option<ConnectionId>,
+) -> Result<Stepped, WorldError> {
     let _changing = world.begin();
     let before = world.standing();
     let state = before.state.after(Change::Step)?;
@@ -117,7 +130,7 @@ fn step_to(core: &Core, world: &Arc<World>, to: Target) -> Result<Stepped, World
     let after = Standing { state, now, step, course, stop_at, is_alone, ..before };
     world.advance_to(&core.access.database(), after)?;
     let shown = |pushes: Pushes| to.shown(moved_s, pushes);
-    let pushes = complete_as(core, world, (now, step), SlowReaders::OF_STEP, shown)?;
+    let pushes = complete_as(core, world, (now, step), (SlowReaders::OF_STEP, mover), shown)?;
     Ok(Stepped { now, moved_s, pushes, step, state })
 }
 
@@ -131,7 +144,7 @@ pub(super) fn complete(
     slow: SlowReaders,
 ) -> Result<Pushes, WorldError> {
     let shown = |pushes: Pushes| json!({"to": "running", "pushes": pushes.shown()});
-    complete_as(core, world, (now, step), slow, shown)
+    complete_as(core, world, (now, step), (slow, None), shown)
 }
 
 /// Does what is due, and adds the movement to the log. `shown` is the request and its answer.
@@ -139,10 +152,10 @@ fn complete_as(
     core: &Core,
     world: &Arc<World>,
     (now, step): (Timestamp, u64),
-    slow: SlowReaders,
+    clients: (SlowReaders, Option<ConnectionId>),
     shown: impl FnOnce(Pushes) -> Value,
 ) -> Result<Pushes, WorldError> {
-    let done = do_due(core, world, (now, step), slow);
+    let done = do_due(core, world, (now, step), clients);
     if world.taken_over.load(Ordering::Acquire) {
         return Err(WorldError::Moved);
     }
@@ -159,19 +172,23 @@ fn do_due(
     core: &Core,
     world: &Arc<World>,
     (now, step): (Timestamp, u64),
-    slow: SlowReaders,
+    (slow, mover): (SlowReaders, Option<ConnectionId>),
 ) -> Result<(Pushes, PushHash), WorldError> {
-    let sent = core.listeners.sent(world.account);
+    let sent_to_mover =
+        || mover.map_or(0, |connection| core.listeners.sent_to(world.account, connection));
+    let (sent, sent_before) = (core.listeners.sent(world.account), sent_to_mover());
     if world.must_advance(core, now)? {
         advance(core, world, now)?;
         world.has_advanced(core)?;
     }
     world.add_events(core)?;
     let trade = core.listeners.sent(world.account).saturating_sub(sent);
-    let published = live::publish_step(core, world, step, slow);
+    let of_mover = sent_to_mover().saturating_sub(sent_before);
+    let published = live::publish_step(core, world, step, mover, slow);
     let (published, hash) = published.map_err(|error| WorldError::Publish(error.into()))?;
     let quote = u64::try_from(published.quotes + published.trades).unwrap_or(u64::MAX);
-    Ok((Pushes { quote, trade, has_jumped: published.has_jumped }, hash))
+    let of_mover = of_mover + u64::try_from(published.of_mover).unwrap_or(u64::MAX);
+    Ok((Pushes { quote, trade, of_mover, has_jumped: published.has_jumped }, hash))
 }
 
 /// Advances the paper account of a world. Its orders fill and expire, each at its own instant.
