@@ -407,12 +407,16 @@ impl Call<'_> {
         site: &Site,
     ) -> Result<Admitted, Problem> {
         let caller = self.caller(site)?;
-        let has_other = |other: &Scope| !caller.who.has(scope) && caller.who.has(*other);
-        let permit = permit(&caller, or.filter(has_other).unwrap_or(scope), site)?;
         let core = &site.core;
         // A look at the clock is no sign of a program at work.
         let is_work = self.terms.is_change(self.method) || scope != Scope::Account;
         let counts = caller.who.is_of_world() && is_work;
+        if counts && let Some(waiter) = core.worlds.wait(caller.who.account()) {
+            self.note.wait(waiter);
+            return Err(Refusal::ClockMoves.into());
+        }
+        let has_other = |other: &Scope| !caller.who.has(scope) && caller.who.has(*other);
+        let permit = permit(&caller, or.filter(has_other).unwrap_or(scope), site)?;
         let world_request =
             counts.then(|| core.worlds.begin_request(caller.who.account(), core.uptime())).flatten();
         Ok(Admitted { caller, permit, _world_request: world_request })

@@ -30,7 +30,7 @@ use std::time::Duration;
 use access::AccountId;
 use feed::ConnectionId;
 use history::{AsOf, Quote, SessionQuote};
-use market::{Session, Symbol};
+use market::{Session, Symbol, Timestamp};
 use tokio::sync::Notify;
 use world::State;
 
@@ -172,6 +172,8 @@ struct Channel<'a> {
     slow: SlowReaders,
     /// The connection that moves the clock. Its pushes are counted.
     mover: Option<ConnectionId>,
+    /// Where the clock of a world moves, while it does not show that instant yet.
+    moves_to: Option<Timestamp>,
 }
 
 impl Deref for Channel<'_> {
@@ -188,17 +190,17 @@ impl<'a> Channel<'a> {
             ClockSpeed::Standing => SlowReaders::OF_SERVER,
             ClockSpeed::Machine | ClockSpeed::Running { .. } => SlowReaders::NotAwaited,
         };
-        Channel { core, live: &core.live, world: None, slow, mover: None }
+        Channel { core, live: &core.live, world: None, slow, mover: None, moves_to: None }
     }
 
     fn of_world(core: &'a Core, live: &'a Live, world: &Arc<World>, slow: SlowReaders) -> Channel<'a> {
-        Channel { core, live, world: Some(world.clone()), slow, mover: None }
+        Channel { core, live, world: Some(world.clone()), slow, mover: None, moves_to: None }
     }
 
     /// Returns the current time of the clock.
     fn as_of(&self) -> AsOf {
         match &self.world {
-            Some(world) => AsOf::Replay(world.now(self.core.uptime())),
+            Some(world) => AsOf::Replay(self.moves_to.unwrap_or_else(|| world.now(self.core.uptime()))),
             None => self.core.market_now(),
         }
     }
@@ -231,5 +233,7 @@ fn with_channel<T>(
         State::Running => SlowReaders::NotAwaited,
         State::Created | State::Paused | State::Ended => SlowReaders::OF_STEP,
     };
+    // The clock does not move meanwhile: the first pushes and the next movement agree.
+    let _operation = world.begin_operation();
     work(&Channel::of_world(core, &live, &world, slow))
 }

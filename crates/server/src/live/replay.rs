@@ -121,31 +121,32 @@ pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
     Ok(published)
 }
 
-/// Publishes everything up to the market time of a world, and then the clock: the number of the
-/// step, and the number of all pushes of the step. Returns the hash of what was published since the
-/// last step, without the clock, which counts the pushes of each connection. Blocks on disk I/O.
+/// Publishes everything up to the instant to which the clock of a world moves, and then the clock:
+/// the number of the step, and the number of all pushes of the step. Returns the hash of what was
+/// published since the last step, without the clock, which counts the pushes of each connection.
+/// Blocks on disk I/O.
 pub(crate) fn publish_step(
     core: &Core,
     world: &Arc<World>,
-    step: u64,
+    (now, step): (Timestamp, u64),
     mover: Option<access::ConnectionId>,
     slow: SlowReaders,
 ) -> Result<(Published, PushHash), PublishError> {
     let Some(live) = core.world_lives.known(world.account) else { return Ok(Default::default()) };
     let mover = mover.map(|connection| ConnectionId(connection.number()));
-    let channel = Channel { mover, ..Channel::of_world(core, &live, world, slow) };
+    let moves_to = Some(now);
+    let channel = Channel { mover, moves_to, ..Channel::of_world(core, &live, world, slow) };
     let mut publisher = live.publisher();
     let mut published = publisher.publish(&channel)?;
     let subscriptions = live.subscriptions();
     published.quotes += subscriptions.clocks();
     published.of_mover += usize::from(mover.is_some_and(|mover| subscriptions.has_clock(mover)));
     let body = encode_clock(&ClockPush {
-        now: world.now(core.uptime()),
+        now,
         step,
         pushes: published.quotes + published.trades,
     });
     subscriptions.send_clock(body, None);
-    subscriptions.wake_streams();
     Ok((published, std::mem::take(&mut publisher.hash)))
 }
 
@@ -352,7 +353,10 @@ impl Publisher {
                 core.with_reader(|reader| core.ingest.commits(reader, through.saturating_sub(1), through));
             let last = last.map_err(PublishError::Ingest)?;
             let arrivals = Arrivals::after(through, last.last().map(Arc::as_ref));
-            *self = Publisher { until: Some(as_of.now()), arrivals, ..Publisher::default() };
+            // The clock of a world may have moved since the request began.
+            let before = core.world().and(self.until);
+            let (until, hash) = (before.max(Some(as_of.now())), std::mem::take(&mut self.hash));
+            *self = Publisher { until, arrivals, hash, ..Publisher::default() };
         } else if let AsOf::Live(now) = as_of {
             self.publish_arrivals(core, now, &mut Published::default())?;
         }

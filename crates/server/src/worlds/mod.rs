@@ -18,11 +18,12 @@ mod quote;
 mod record;
 mod run;
 mod step;
+mod waiters;
 mod write;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::Duration;
 
 use history::HistoryError;
@@ -44,6 +45,8 @@ pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
 pub(crate) use record::{log_lines, note_reads, note_subscription};
 pub(crate) use run::{RunRequest, lag_s, move_running, pause, pause_all, run};
 pub(crate) use step::{Pushes, Stepped, Target, step};
+pub(crate) use waiters::{WAIT_MAX, Waiter};
+use waiters::Waiters;
 pub(crate) use write::WRITE_EVERY;
 
 /// Worlds that this server has used, by account.
@@ -75,6 +78,11 @@ pub(crate) struct World {
     standing: Mutex<Standing>,
     /// Clients on this server.
     pub(crate) clients: Arc<Clients>,
+    /// Requests that wait until the clock does not move.
+    waiters: Arc<Waiters>,
+    /// Held by each operation on the account, and exclusively while the clock moves: an order is
+    /// placed before a movement or after it.
+    acting: RwLock<()>,
     /// Held while the world changes, so that one change ends before the next one begins.
     changing: Mutex<()>,
     /// The clock as stored. Held while the world is stored.
@@ -279,6 +287,11 @@ impl Worlds {
         Some(WorldRequest::begin(self.known(account)?.clients.clone(), self.moving.clone(), uptime))
     }
 
+    /// Returns a future that waits for the movement of a world's clock, if it moves now.
+    pub(crate) fn wait(&self, account: AccountId) -> Option<Waiter> {
+        self.known(account)?.waiters.wait()
+    }
+
     fn known(&self, account: AccountId) -> Option<Arc<World>> {
         self.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&account).cloned()
     }
@@ -299,6 +312,8 @@ impl World {
             created_at,
             standing: Mutex::new(standing),
             clients: Arc::default(),
+            waiters: Arc::default(),
+            acting: RwLock::default(),
             changing: Mutex::default(),
             stored: Mutex::new(clock),
             log: Mutex::default(),
@@ -324,6 +339,17 @@ impl World {
             }
             _ => standing.now,
         }
+    }
+
+    /// Waits until the clock does not move, and keeps it from moving until the result is dropped.
+    pub(crate) fn begin_operation(&self) -> RwLockReadGuard<'_, ()> {
+        self.acting.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps requests waiting as a movement does, until the result is dropped.
+    #[cfg(test)]
+    pub(crate) fn hold_clock(&self) -> waiters::MovementGuard {
+        self.waiters.begin()
     }
 
     fn is_moving(&self) -> bool {
@@ -380,16 +406,12 @@ impl World {
         self.write(accounts, Some(after), None)
     }
 
-    /// Moves the clock. The movement is stored with its line in the log. The caller has begun the
-    /// change.
-    fn advance_to(&self, accounts: &Accounts, after: Standing) -> Result<(), WorldError> {
+    /// Returns an error if the clock cannot move, because the log takes no more lines.
+    fn check_log(&self, accounts: &Accounts) -> Result<(), WorldError> {
         if self.log().is_full() {
             return Err(WorldError::LogFull);
         }
-        if self.is_crowded() {
-            self.write_out(accounts)?;
-        }
-        self.replace(after)
+        if self.is_crowded() { self.write_out(accounts) } else { Ok(()) }
     }
 
     /// Replaces the state, unless another process has changed the world.

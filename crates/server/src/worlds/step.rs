@@ -1,7 +1,7 @@
 //! Steps of a standing clock: where a step ends, and what is due up to there.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use access::ConnectionId;
@@ -91,6 +91,8 @@ pub(crate) fn step(
     mover: Option<ConnectionId>,
 ) -> Result<Stepped, WorldError> {
     let began = Instant::now();
+    // Until the pushes are written: an answer would precede pushes of its instant.
+    let _movement = world.waiters.begin();
     let stepped = step_to(core, world, to, mover)?;
     // The world is not locked: others read and change it while a client reads slowly.
     world.clients.wait_until_written(WRITTEN_WITHIN.saturating_sub(began.elapsed()));
@@ -106,6 +108,7 @@ fn step_to(
     let _changing = world.begin();
     let before = world.standing();
     let state = before.state.after(Change::Step)?;
+    world.check_log(&core.access.database())?;
     let end = world.span.end();
     let now = match to {
         Target::Next => next(core, world, before.now)?.unwrap_or(end),
@@ -128,44 +131,41 @@ fn step_to(
     // A step ends a run that would go on with the next connection.
     let (course, stop_at, is_alone) = (None, None, false);
     let after = Standing { state, now, step, course, stop_at, is_alone, ..before };
-    world.advance_to(&core.access.database(), after)?;
     let shown = |pushes: Pushes| to.shown(moved_s, pushes);
-    let pushes = complete_as(core, world, (now, step), (SlowReaders::OF_STEP, mover), shown)?;
+    let pushes = move_as(core, world, after, (SlowReaders::OF_STEP, mover), shown)?;
     Ok(Stepped { now, moved_s, pushes, step, state })
 }
 
-/// Does what is due up to `now`, where the clock of a running world is already: order events first,
-/// then quotes.
-pub(super) fn complete(
-    core: &Core,
-    world: &Arc<World>,
-    now: Timestamp,
-    step: u64,
-    slow: SlowReaders,
-) -> Result<Pushes, WorldError> {
+/// Moves the clock of a running world.
+pub(super) fn move_to(core: &Core, world: &Arc<World>, after: Standing) -> Result<Pushes, WorldError> {
     let shown = |pushes: Pushes| json!({"to": "running", "pushes": pushes.shown()});
-    complete_as(core, world, (now, step), (slow, None), shown)
+    move_as(core, world, after, (SlowReaders::NotAwaited, None), shown)
 }
 
-/// Does what is due, and adds the movement to the log. `shown` is the request and its answer.
-fn complete_as(
+/// Does what is due up to an instant, order events first and then quotes, and adds the movement to
+/// the log. The new state is visible when all that is done. `shown` is the request and its answer.
+/// The caller has begun the change.
+fn move_as(
     core: &Core,
     world: &Arc<World>,
-    (now, step): (Timestamp, u64),
+    after: Standing,
     clients: (SlowReaders, Option<ConnectionId>),
     shown: impl FnOnce(Pushes) -> Value,
 ) -> Result<Pushes, WorldError> {
+    let _movement = world.waiters.begin();
+    let acting = world.acting.write().unwrap_or_else(PoisonError::into_inner);
+    let (now, step) = (after.now, after.step);
     let done = do_due(core, world, (now, step), clients);
     if world.taken_over.load(Ordering::Acquire) {
         return Err(WorldError::Moved);
     }
-    let done = done.map(|(pushes, published)| {
-        world.add_step(now, step, published, &shown(pushes));
-        pushes
-    });
-    // The clock has moved, whatever became of what was due.
+    let (pushes, published) = done?;
+    world.replace(after)?;
+    drop(acting);
+    world.add_step(now, step, published, &shown(pushes));
+    core.world_lives.wake_streams(world.account);
     plan_write(core, world)?;
-    done
+    Ok(pushes)
 }
 
 fn do_due(
@@ -184,7 +184,7 @@ fn do_due(
     world.add_events(core)?;
     let trade = core.listeners.sent(world.account).saturating_sub(sent);
     let of_mover = sent_to_mover().saturating_sub(sent_before);
-    let published = live::publish_step(core, world, step, mover, slow);
+    let published = live::publish_step(core, world, (now, step), mover, slow);
     let (published, hash) = published.map_err(|error| WorldError::Publish(error.into()))?;
     let quote = u64::try_from(published.quotes + published.trades).unwrap_or(u64::MAX);
     let of_mover = of_mover + u64::try_from(published.of_mover).unwrap_or(u64::MAX);

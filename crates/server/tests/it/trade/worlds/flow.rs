@@ -115,19 +115,12 @@ async fn a_world_waits_for_a_slow_reader_and_loses_nothing_while_others_go_on() 
     let first = reader.pushes(1).await;
     // The step waits while the reader reads.
     let step = stepped.try_step(json!({"by": "P4D"}));
-    let read = async {
-        let mut pushes = Vec::new();
-        while pushes.len() < 3_000 {
-            pushes.extend(reader.pushes(1).await);
-        }
-        pushes
-    };
-    let (answer, mut wanted) = tokio::join!(step, read);
+    let (answer, wanted) = tokio::join!(step, reader.pushes_until("2026-11-04T16:10"));
     let answer = data(&answer);
     assert_eq!(answer["jumped"], false);
     let count = usize::try_from(answer["pushes"]["quote"].as_u64().unwrap()).unwrap();
     assert!(count > 3_000, "{answer}");
-    wanted.extend(reader.pushes(count - 3_000).await);
+    assert_eq!(wanted.len(), count);
 
     let slow = World::open_as(&hall, &hall.ann, &days("slow", json!("max"))).await;
     let mut slow_reader = Reader::enter(&slow, &["700.HK"]).await;
@@ -217,6 +210,59 @@ async fn a_step_is_answered_when_its_pushes_are_in_the_sockets_of_all_connection
     // A client that is gone holds nothing.
     drop(silent);
     assert_eq!(data(&step.await)["jumped"], false);
+}
+
+#[tokio::test]
+async fn requests_wait_for_the_end_of_a_step_and_other_worlds_do_not() {
+    let hall = patient_hall().await;
+    let world = World::open_as(&hall, &hall.ann, &days("w", json!(0))).await;
+    let standing = World::open_as(&hall, &hall.ann, &days("x", json!(0))).await;
+    let silent = Reader::enter(&world, &["700.HK"]).await;
+    let mut other = Reader::enter(&world, &["700.HK", "CLOCK.WORLD"]).await;
+    other.pushes(2).await;
+    let mut step = std::pin::pin!(world.try_step(json!({"by": "P4D"})));
+    let read = async {
+        loop {
+            let (command, body) = other.push().await;
+            if command == 101 && PushQuote::decode(&*body).unwrap().symbol == "CLOCK.WORLD" {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        stepped = &mut step => panic!("the step did not wait: {stepped:?}"),
+        () = read => {}
+    }
+    // The step now waits for the client that does not read.
+    let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=1m&count=1";
+    let mut candles = std::pin::pin!(world.get(path));
+    let clock = SymbolsRequest { symbol: vec!["CLOCK.WORLD".to_owned()] };
+    let id = other.0.request(11, &clock).await;
+    let others = async {
+        for _ in 0..20 {
+            standing.get(path).await;
+        }
+        world.get("/v1/world").await
+    };
+    let mut early = None;
+    let shown = tokio::select! {
+        biased;
+        stepped = &mut step => panic!("the step did not wait: {stepped:?}"),
+        candles = &mut candles => panic!("the request did not wait: {candles}"),
+        shown = others => shown,
+        packet = async { early = Some(other.packet().await); std::future::pending::<Value>().await } => packet,
+    };
+    assert_eq!(early, None, "the request on the connection did not wait");
+    assert_eq!(shown["connections"], 2);
+    drop(silent);
+    let (stepped, candles) = tokio::join!(step, candles);
+    assert_eq!(data(&stepped)["state"], "ended");
+    let last = candles["candlesticks"][0]["timestamp"].as_str().unwrap().to_owned();
+    assert!(*last > *"2026-11-04T07", "{last}");
+    let Packet::Response { id: of, body, .. } = other.packet().await else { panic!("no answer") };
+    let [quote] = QuoteResponse::decode(&*body).unwrap().secu_quote.try_into().unwrap();
+    assert_eq!((of, market_time(quote.timestamp)), (id, "2026-11-05T09:00:00Z".to_owned()));
 }
 
 #[tokio::test]
