@@ -141,11 +141,7 @@ pub(crate) fn publish_step(
     let subscriptions = live.subscriptions();
     published.quotes += subscriptions.clocks();
     published.of_mover += usize::from(mover.is_some_and(|mover| subscriptions.has_clock(mover)));
-    let body = encode_clock(&ClockPush {
-        now,
-        step,
-        pushes: published.quotes + published.trades,
-    });
+    let body = encode_clock(&ClockPush { now, step, pushes: published.quotes + published.trades });
     subscriptions.send_clock(body, None);
     Ok((published, std::mem::take(&mut publisher.hash)))
 }

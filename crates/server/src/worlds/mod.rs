@@ -11,6 +11,7 @@
 
 mod ahead;
 mod clients;
+mod error;
 mod log;
 mod next;
 mod past;
@@ -26,18 +27,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::Duration;
 
-use history::HistoryError;
 use market::Timestamp;
-use paper::PaperError;
 use serde_json::json;
-use store::{AccountId, Accounts, Hash, StoreError, WorldClock, WorldId, WorldRow};
+use store::{AccountId, Accounts, Hash, WorldClock, WorldId, WorldRow};
 use tokio::sync::Notify;
-use world::{Change, Course, Settings, Span, State, WrongState};
-
-use crate::refusal::Refusal;
+use world::{Change, Course, Settings, Span, State};
 
 use ahead::Ahead;
 pub(crate) use clients::{Clients, WorldRequest};
+pub(crate) use error::WorldError;
+use error::wrong;
 use log::Log;
 pub(crate) use log::{LineKind, PushHash, hex};
 pub(crate) use past::{begin_log, check_past, copy_account, reset};
@@ -45,8 +44,8 @@ pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
 pub(crate) use record::{log_lines, note_reads, note_subscription};
 pub(crate) use run::{RunRequest, lag_s, move_running, pause, pause_all, run};
 pub(crate) use step::{Pushes, Stepped, Target, step};
-pub(crate) use waiters::{WAIT_MAX, Waiter};
 use waiters::Waiters;
+pub(crate) use waiters::{WAIT_MAX, Waiter};
 pub(crate) use write::WRITE_EVERY;
 
 /// Worlds that this server has used, by account.
@@ -89,6 +88,8 @@ pub(crate) struct World {
     stored: Mutex<WorldClock>,
     log: Mutex<Log>,
     ahead: Mutex<Ahead>,
+    /// Where a movement ends that has failed half way. The account may have events up to there.
+    unfinished: Mutex<Option<Timestamp>>,
     /// Whether something is not stored yet.
     is_unwritten: AtomicBool,
     /// Whether the world was replaced by its row since the current change began, because another
@@ -115,58 +116,6 @@ pub(crate) struct Standing {
     /// Whether the clock was stopped because the last connection was lost, and goes on with the
     /// next one. Not stored.
     pub(crate) is_alone: bool,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum WorldError {
-    #[error(transparent)]
-    WrongState(#[from] WrongState),
-    /// A step may only go forward, and not beyond the end.
-    #[error("the clock of the world is at {now}: it can only move forward")]
-    Back { now: Timestamp },
-    #[error("{at} is not between the world's start {start} and its clock {now}")]
-    NotPast { at: Timestamp, start: Timestamp, now: Timestamp },
-    #[error("the world moves by steps only: give a speed to run at")]
-    NoSpeed,
-    #[error("{0} worlds are running already, which is the limit worlds_running")]
-    TooManyRunning(u32),
-    #[error("the world was changed by another process: try again")]
-    Moved,
-    #[error("the log of the world is full ({}): reset it, or fork it at an earlier instant", log::LINES_MAX)]
-    LogFull,
-    #[error("there is no such world")]
-    Unknown,
-    #[error("world of account {} holds {text:?} where a {field} belongs", account.0)]
-    Value { account: AccountId, field: &'static str, text: String },
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    History(#[from] HistoryError),
-    #[error(transparent)]
-    Paper(#[from] PaperError),
-    #[error("cannot publish a step: {0:?}")]
-    Publish(Refusal),
-}
-
-impl From<WorldError> for Refusal {
-    fn from(error: WorldError) -> Refusal {
-        match error {
-            WorldError::WrongState(_)
-            | WorldError::Back { .. }
-            | WorldError::NotPast { .. }
-            | WorldError::NoSpeed
-            | WorldError::TooManyRunning(_)
-            | WorldError::LogFull
-            | WorldError::Unknown => Refusal::BadQuery(error.to_string()),
-            WorldError::Moved => Refusal::Busy,
-            WorldError::History(error) => error.into(),
-            WorldError::Publish(refusal) => refusal,
-            error => {
-                tracing::error!(%error, "cannot move the clock of a world");
-                Refusal::Internal
-            }
-        }
-    }
 }
 
 impl Default for Worlds {
@@ -318,6 +267,7 @@ impl World {
             stored: Mutex::new(clock),
             log: Mutex::default(),
             ahead: Mutex::default(),
+            unfinished: Mutex::default(),
             is_unwritten: AtomicBool::new(false),
             taken_over: AtomicBool::new(false),
         };
@@ -425,9 +375,22 @@ impl World {
         Ok(())
     }
 
-    /// Forgets what was read ahead, because the clock was set back or another process has moved it.
+    /// Forgets what was read ahead and begun, because the clock was set back or another process has
+    /// moved it.
     fn forget_ahead(&self) {
         *self.ahead() = Ahead::default();
+        *self.unfinished() = None;
+    }
+
+    /// Records that a movement has failed or was done.
+    fn ended(&self, to: Timestamp, is_done: bool) {
+        let (mut unfinished, now) = (self.unfinished(), self.standing().now);
+        let is_ahead = |at: &Timestamp| *at > now;
+        *unfinished = if is_done { unfinished.filter(is_ahead) } else { Some(to).filter(is_ahead) };
+    }
+
+    fn unfinished(&self) -> MutexGuard<'_, Option<Timestamp>> {
+        self.unfinished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ahead(&self) -> MutexGuard<'_, Ahead> {
@@ -471,8 +434,4 @@ impl Standing {
         let Standing { state, now, step, .. } = self;
         WorldClock { state: state.after_restart().as_str().to_owned(), now: *now, step: *step, digest }
     }
-}
-
-fn wrong(row: &WorldRow, field: &'static str, text: &str) -> WorldError {
-    WorldError::Value { account: row.account, field, text: text.chars().take(80).collect() }
 }

@@ -13,7 +13,7 @@ use world::{Auto, Change, Course, Speed, State, TradingHours};
 
 use super::clients::NextStep;
 use super::next::next;
-use super::step::move_to;
+use super::step::{finish, move_to};
 use super::{Standing, World, WorldError};
 use crate::core::Core;
 use crate::mailbox::{ClosedBy, Kick, Need};
@@ -47,6 +47,8 @@ enum Turn {
 /// Starts the clock of a world, at its own speed or at another one.
 pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Result<Standing, WorldError> {
     let _changing = world.begin();
+    world.standing().state.after(Change::Run)?;
+    finish(core, world)?;
     let before = world.standing();
     let state = before.state.after(Change::Run)?;
     let speed = request.speed.unwrap_or(before.settings.speed);
@@ -222,9 +224,16 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
     let hours = TradingHours::new(core.history.venues(), &before.settings);
     // Closed hours are jumped over immediately; what is due in between happens at its own instant.
     let skips_to = hours.skips_to(now);
-    let work = next(core, world, now)?;
-    let due = [work, skips_to, before.stop_at].into_iter().flatten().fold(end, Timestamp::min).max(now);
+    let unfinished = *world.unfinished();
+    let due = match unfinished {
+        Some(unfinished) => unfinished,
+        None => {
+            let times = [next(core, world, now)?, skips_to, before.stop_at];
+            times.into_iter().flatten().fold(end, Timestamp::min).max(now)
+        }
+    };
     if skips_to.is_none()
+        && unfinished.is_none()
         && let Some(course) = before.course
         && course.now(uptime) < due
     {

@@ -107,11 +107,14 @@ fn step_to(
 ) -> Result<Stepped, WorldError> {
     let _changing = world.begin();
     let before = world.standing();
-    let state = before.state.after(Change::Step)?;
+    before.state.after(Change::Step)?;
     world.check_log(&core.access.database())?;
-    let end = world.span.end();
+    let (end, unfinished) = (world.span.end(), *world.unfinished());
     let now = match to {
-        Target::Next => next(core, world, before.now)?.unwrap_or(end),
+        Target::Next => match unfinished {
+            Some(unfinished) => unfinished,
+            None => next(core, world, before.now)?.unwrap_or(end),
+        },
         Target::Session(markets) => {
             let settings = before.settings;
             let settings = Settings { markets: markets.unwrap_or(settings.markets), ..settings };
@@ -125,15 +128,32 @@ fn step_to(
         return Err(WorldError::Back { now: before.now });
     }
     let now = now.min(end);
-    let state = if now >= end { State::Ended } else { state };
-    let moved_s = now.0 - before.now.0;
-    let step = before.step + 1;
-    // A step ends a run that would go on with the next connection.
-    let (course, stop_at, is_alone) = (None, None, false);
-    let after = Standing { state, now, step, course, stop_at, is_alone, ..before };
+    match unfinished {
+        Some(to) if now < to => return Err(WorldError::Unfinished { to }),
+        // Complete it first, as it was requested.
+        Some(to) if to < now => move_to(core, world, stepped(world, to)?).map(drop)?,
+        Some(_) | None => {}
+    }
+    let after = stepped(world, now)?;
+    let (moved_s, step, state) = (now.0 - before.now.0, after.step, after.state);
     let shown = |pushes: Pushes| to.shown(moved_s, pushes);
     let pushes = move_as(core, world, after, (SlowReaders::OF_STEP, mover), shown)?;
     Ok(Stepped { now, moved_s, pushes, step, state })
+}
+
+/// Returns a standing world after a step to an instant. A step ends a run that would go on with the
+/// next connection.
+fn stepped(world: &World, now: Timestamp) -> Result<Standing, WorldError> {
+    let before = world.standing();
+    let state = if now >= world.span.end() { State::Ended } else { before.state.after(Change::Step)? };
+    let (step, course, stop_at, is_alone) = (before.step + 1, None, None, false);
+    Ok(Standing { state, now, step, course, stop_at, is_alone, ..before })
+}
+
+/// Completes a movement that has failed half way. The caller has begun the change.
+pub(super) fn finish(core: &Core, world: &Arc<World>) -> Result<(), WorldError> {
+    let unfinished = *world.unfinished();
+    unfinished.map_or(Ok(()), |to| move_to(core, world, stepped(world, to)?).map(drop))
 }
 
 /// Moves the clock of a running world.
@@ -145,6 +165,10 @@ pub(super) fn move_to(core: &Core, world: &Arc<World>, after: Standing) -> Resul
 /// Does what is due up to an instant, order events first and then quotes, and adds the movement to
 /// the log. The new state is visible when all that is done. `shown` is the request and its answer.
 /// The caller has begun the change.
+///
+/// After a failure the clock is where it was, and the movement is unfinished: its events are in the
+/// journal of the account as far as they happened, and the publisher knows what it has sent. The next
+/// movement goes on from there, so that the log becomes that of an undisturbed run.
 fn move_as(
     core: &Core,
     world: &Arc<World>,
@@ -159,12 +183,19 @@ fn move_as(
     if world.taken_over.load(Ordering::Acquire) {
         return Err(WorldError::Moved);
     }
-    let (pushes, published) = done?;
+    let (pushes, published) = done.inspect_err(|_| world.ended(now, false))?;
     world.replace(after)?;
+    world.ended(now, true);
     drop(acting);
     world.add_step(now, step, published, &shown(pushes));
     core.world_lives.wake_streams(world.account);
-    plan_write(core, world)?;
+    match plan_write(core, world) {
+        // The step is done, and a job repeats the write. Further steps are refused before they begin.
+        Err(WorldError::Store(error)) if core.worlds.writes_later => {
+            tracing::warn!(%error, world = world.id.0, "cannot store the steps of a world yet");
+        }
+        planned => planned?,
+    }
     Ok(pushes)
 }
 
@@ -174,8 +205,7 @@ fn do_due(
     (now, step): (Timestamp, u64),
     (slow, mover): (SlowReaders, Option<ConnectionId>),
 ) -> Result<(Pushes, PushHash), WorldError> {
-    let sent_to_mover =
-        || mover.map_or(0, |connection| core.listeners.sent_to(world.account, connection));
+    let sent_to_mover = || mover.map_or(0, |connection| core.listeners.sent_to(world.account, connection));
     let (sent, sent_before) = (core.listeners.sent(world.account), sent_to_mover());
     if world.must_advance(core, now)? {
         advance(core, world, now)?;
