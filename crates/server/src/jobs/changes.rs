@@ -10,6 +10,7 @@ use super::runner::{Job, JobError, Progress, RunsOn, Trigger};
 use crate::core::Core;
 use crate::metrics::JobName;
 use crate::tls::Tls;
+use crate::worlds;
 
 /// Interval between checks of the databases. A check without changes costs two SQL statements that
 /// read no page.
@@ -47,7 +48,7 @@ pub(super) fn of_store(core: &Arc<Core>) -> Job {
             if seen.replace(versions) != Some(versions) {
                 core.listeners.sooner().notify_one();
             }
-            core.worlds.refresh(&core.access.database())?;
+            worlds::refresh(&core)?;
             Ok(Progress::Done)
         }),
     }

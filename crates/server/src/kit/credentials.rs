@@ -23,7 +23,7 @@ use crate::metrics::{Authenticated, Entry};
 use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Who;
-use crate::worlds::{WorldError, WorldRequest};
+use crate::worlds::{self, WorldError, WorldRequest};
 
 /// Headers that contain credentials. A repeated header is refused, because it would be ambiguous.
 const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
@@ -411,10 +411,16 @@ impl Call<'_> {
         // A look at the clock is no sign of a program at work.
         let is_work = self.terms.is_change(self.method) || scope != Scope::Account;
         let counts = caller.who.is_of_world() && is_work;
+        if counts {
+            worlds::look(core, caller.who.account());
+        }
         if counts && let Some(waiter) = core.worlds.wait(caller.who.account()) {
             self.note.wait(waiter);
             return Err(Refusal::ClockMoves.into());
         }
+        // The clock may have moved since the caller was identified.
+        let as_of = if counts { core.world_now(caller.who.account())? } else { caller.as_of };
+        let caller = Caller { as_of, ..caller };
         let has_other = |other: &Scope| !caller.who.has(scope) && caller.who.has(*other);
         let permit = permit(&caller, or.filter(has_other).unwrap_or(scope), site)?;
         let world_request =

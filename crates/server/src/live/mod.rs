@@ -43,7 +43,7 @@ use crate::refusal::Refusal;
 use crate::worlds::World;
 pub(crate) use movement::SlowReaders;
 use replay::Publisher;
-pub(crate) use replay::{PublishError, publish, publish_step};
+pub(crate) use replay::{PublishError, publish, publish_step, published_until};
 pub(crate) use request::{SubscriptionRequest, answer, is_subscription};
 pub(crate) use stream::{EventStream, StreamCredentials, StreamHandle, open};
 use subscriptions::Subscriptions;

@@ -28,7 +28,7 @@ pub(crate) enum SlowReaders {
 
 impl SlowReaders {
     /// The server's clock, when it is moved by call.
-    pub(super) const OF_SERVER: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(5));
+    pub(crate) const OF_SERVER: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(5));
     /// A step of a world by call.
     pub(crate) const OF_STEP: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(30));
 }

@@ -121,6 +121,12 @@ pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
     Ok(published)
 }
 
+/// Returns the instant up to which everything was published in a world, or `None` if no connection of
+/// this server has subscribed.
+pub(crate) fn published_until(core: &Core, account: access::AccountId) -> Option<Timestamp> {
+    core.world_lives.known(account)?.publisher().until
+}
+
 /// Publishes everything up to the instant to which the clock of a world moves, and then the clock:
 /// the number of the step, and the number of all pushes of the step. Returns the hash of what was
 /// published since the last step, without the clock, which counts the pushes of each connection.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::mailbox::{Mailbox, Need};
+use crate::mailbox::{Kick, Mailbox, Need};
 
 /// Time after the sign-in of a first connection after which it counts as ready, even if it has not
 /// subscribed.
@@ -126,6 +126,11 @@ impl Clients {
             let waited = self.reported.wait_timeout(state, left.min(LOOK_EVERY));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Closes all connections and streams.
+    pub(super) fn close(&self, kick: Kick) {
+        self.lock().connections.values().for_each(|mailbox| mailbox.close(kick));
     }
 
     /// Records that a connection has reported what happened to its pushes.

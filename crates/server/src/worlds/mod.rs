@@ -7,11 +7,12 @@
 //! and `record.rs` record what happens.
 //!
 //! `write.rs` stores worlds, on condition that the row is where this server left it. Rows that
-//! another process has moved are read again ([`Worlds::refresh`]).
+//! another process has moved are read again (`follow.rs`).
 
 mod ahead;
 mod clients;
 mod error;
+mod follow;
 mod log;
 mod next;
 mod past;
@@ -37,6 +38,7 @@ use ahead::Ahead;
 pub(crate) use clients::{Clients, WorldRequest};
 pub(crate) use error::WorldError;
 use error::wrong;
+pub(crate) use follow::{look, refresh};
 use log::Log;
 pub(crate) use log::{LineKind, PushHash, hex};
 pub(crate) use past::{begin_log, check_past, copy_account, reset};
@@ -171,21 +173,8 @@ impl Worlds {
         self.loaded.write().unwrap_or_else(PoisonError::into_inner).remove(&account);
     }
 
-    /// Reads the rows of all worlds in memory again, and forgets worlds that were deleted.
-    pub(crate) fn refresh(&self, accounts: &Accounts) -> Result<(), WorldError> {
-        let loaded: Vec<Arc<World>> =
-            self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        for world in loaded {
-            // A world that is changing here reads nothing: its row is about to change too.
-            let Some(_changing) = world.try_begin() else { continue };
-            if world.is_moving() || world.has_unwritten() {
-                continue;
-            }
-            if !world.adopt(accounts)? {
-                self.forget(world.account);
-            }
-        }
-        Ok(())
+    fn all(&self) -> Vec<Arc<World>> {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Returns the number of worlds that run.

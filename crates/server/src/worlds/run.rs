@@ -46,7 +46,7 @@ enum Turn {
 
 /// Starts the clock of a world, at its own speed or at another one.
 pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Result<Standing, WorldError> {
-    let _changing = world.begin();
+    let _changing = world.begin_current(core)?;
     world.standing().state.after(Change::Run)?;
     finish(core, world)?;
     let before = world.standing();

@@ -105,7 +105,7 @@ fn step_to(
     to: Target,
     mover: Option<ConnectionId>,
 ) -> Result<Stepped, WorldError> {
-    let _changing = world.begin();
+    let _changing = world.begin_current(core)?;
     let before = world.standing();
     before.state.after(Change::Step)?;
     world.check_log(&core.access.database())?;
@@ -189,7 +189,12 @@ fn move_as(
     drop(acting);
     world.add_step(now, step, published, &shown(pushes));
     core.world_lives.wake_streams(world.account);
-    match plan_write(core, world) {
+    // Another node may take the next step.
+    let planned = match core.access.is_shared() && clients.0 == SlowReaders::OF_STEP {
+        true => world.write_out(&core.access.database()),
+        false => plan_write(core, world),
+    };
+    match planned {
         // The step is done, and a job repeats the write. Further steps are refused before they begin.
         Err(WorldError::Store(error)) if core.worlds.writes_later => {
             tracing::warn!(%error, world = world.id.0, "cannot store the steps of a world yet");

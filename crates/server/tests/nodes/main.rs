@@ -24,3 +24,4 @@ mod signed;
 
 // Tests with two nodes.
 mod several;
+mod worlds;
