@@ -256,9 +256,9 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
     };
     let after = Standing { state, now: due, step, course, until: due, stop_at, ..before.clone() };
     world.check_log(&core.access.database())?;
-    let pushes = move_to(core, world, after)?;
+    move_to(core, world, after)?;
     if let Some(quiet) = quiet(before) {
-        world.clients.stepped(core.uptime(), quiet, pushes.quote + pushes.trade > 0);
+        world.clients.stepped(core.uptime(), quiet);
     }
     Ok(Turn::Moved)
 }
