@@ -399,7 +399,7 @@ impl Core {
     }
 
     /// Returns the market time of a world.
-    fn world_now(&self, account: AccountId) -> Result<AsOf, Refusal> {
+    pub(crate) fn world_now(&self, account: AccountId) -> Result<AsOf, Refusal> {
         let world = self.worlds.of(&self.access.database(), account)?;
         Ok(AsOf::Replay(world.now(self.uptime())))
     }

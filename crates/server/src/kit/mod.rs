@@ -30,6 +30,7 @@ pub(crate) use call::{
     Answer, Call, CredentialTerms, Home, ListenerDocument, ListenerKind, Listening, PathValue, RequestFacts,
     RequestNotes,
 };
+pub(crate) use claims::Claim;
 pub(crate) use credentials::{Admitted, Watcher};
 pub(crate) use envelope::Problem;
 pub(crate) use pace::RowPace;

@@ -35,8 +35,7 @@ impl Worlds {
     /// continues with the others and returns one of the errors.
     pub(crate) fn write_all(&self, accounts: &Accounts) -> Result<bool, WorldError> {
         self.write_planned.store(false, Ordering::Release);
-        let loaded: Vec<_> =
-            self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let loaded = self.all();
         let (mut any, mut failed) = (false, None);
         for world in loaded.iter().filter(|world| world.has_unwritten()) {
             any = true;
@@ -136,6 +135,7 @@ impl World {
             Ok(false) => {
                 let row = accounts.world_of(self.account)?.ok_or(WorldError::Unknown)?;
                 self.take_over(accounts, &row, &mut stored)?;
+                self.recover(accounts)?;
                 return Err(WorldError::Moved);
             }
             Err(error) => {
@@ -185,7 +185,6 @@ impl World {
         drop(standing);
         self.forget_ahead();
         self.read_log(accounts)?;
-        self.recover(accounts)?;
         Ok(())
     }
 

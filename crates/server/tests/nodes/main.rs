@@ -29,3 +29,4 @@ mod several;
 
 // Worlds on a node.
 mod look_ahead;
+mod worlds;

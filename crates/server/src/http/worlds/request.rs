@@ -88,9 +88,10 @@ pub(super) fn instant(text: &str) -> Result<Timestamp, Problem> {
 
 pub(super) fn problem(error: WorldError) -> Problem {
     match error {
-        error @ (WorldError::WrongState(_) | WorldError::Moved | WorldError::LogFull) => {
-            Problem::conflict(error.to_string())
-        }
+        error @ (WorldError::WrongState(_)
+        | WorldError::Moved
+        | WorldError::Unfinished { .. }
+        | WorldError::LogFull) => Problem::conflict(error.to_string()),
         error @ (WorldError::Back { .. }
         | WorldError::NotPast { .. }
         | WorldError::BeforeCopy { .. }

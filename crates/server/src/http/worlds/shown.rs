@@ -78,7 +78,7 @@ pub(super) struct WorldDocument {
     paused_alone: bool,
     /// Market seconds by which the clock is behind its speed, because work or a client is slow.
     lag_s: i64,
-    /// With `auto`: requests that came too soon after a step to be a reaction to it.
+    /// With `auto`: requests that came within the quiet time after a step.
     late: u64,
     created_at: Instant,
 }

@@ -527,6 +527,9 @@ async fn w12_a_step_by_a_quote_counts_the_pushes_of_the_connection() {
     let mut quotes = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
     assert_eq!(subscribe(&mut quotes, &["700.HK"]).await, [("700.HK".to_owned(), vec![1, 4])]);
     assert_eq!(push(&mut quotes).await, "101 700.HK 09:30:00 last 300.000 volume 0");
+    // Those of other connections are not counted.
+    let mut other = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
+    subscribe(&mut other, &["700.HK", "CLOCK.WORLD"]).await;
     let request = SymbolsRequest { symbol: vec!["STEP-60.WORLD".to_owned()] };
     let id = quotes.request(11, &request).await;
     let (mut pushes, mut answers) = (Vec::new(), Vec::new());
@@ -546,6 +549,28 @@ async fn w12_a_step_by_a_quote_counts_the_pushes_of_the_connection() {
         (of, quote.symbol.as_str(), quote.timestamp, quote.volume),
         (id, "STEP-60.WORLD", at("09:31"), 4)
     );
+    assert_eq!(data(&world.try_step(json!({"by": "PT1M"})).await)["pushes"], json!({"quote": 5, "trade": 0}));
+}
+
+#[tokio::test]
+async fn a_step_by_a_quote_counts_order_pushes_of_its_own_connection() {
+    let hall = Hall::open().await;
+    let world = World::open(&hall, "w").await;
+    let mut quotes = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
+    let mut both = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
+    world.step("10:00:15").await;
+    let topics = wire::trade::SubscribeRequest { topics: vec!["private".to_owned()] };
+    both.ask::<wire::trade::SubscribeResponse>(16, &topics).await.unwrap();
+    data(&world.submit("306.00").await);
+    for _ in 0..2 {
+        both.packet().await;
+    }
+    assert_eq!(clock_quote(&mut quotes, "STEP-1.WORLD").await, (at("10:00:16"), 0, 0));
+    let request = SymbolsRequest { symbol: vec!["STEP-104.WORLD".to_owned()] };
+    both.request(11, &request).await;
+    let Packet::Push { command: 18, .. } = both.packet().await else { panic!("no push of the fill") };
+    let Packet::Response { body, .. } = both.packet().await else { panic!("no answer behind the push") };
+    assert_eq!(QuoteResponse::decode(&*body).unwrap().secu_quote[0].volume, 1);
 }
 
 #[tokio::test]
