@@ -56,6 +56,7 @@ fn dependencies_point_only_downwards() {
         ("access", &["market", "store"]),
         ("paper", &["history", "market", "store", "trading"]),
         ("social", &["market", "store"]),
+        ("source", &["market", "wire"]),
         (
             "server",
             &[
