@@ -30,6 +30,12 @@ const IN_WORK_MAX: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(u32);
 
+impl RequestId {
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// What a connection has received.
 #[derive(Debug)]
 pub enum Event {

@@ -25,6 +25,7 @@ pub use credentials::{Credentials, SecretText};
 pub use error::{Kind, SourceError};
 pub use request::{Adjust, Anchor, Count, Period, Request, Sessions};
 pub use sign_in::{OneTimePassword, one_time_password};
+pub use wire::Status;
 
 /// Names this client in requests.
 pub const USER_AGENT: &str = concat!("chandler-mirror/", env!("CARGO_PKG_VERSION"));
