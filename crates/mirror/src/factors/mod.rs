@@ -1,12 +1,16 @@
 //! Corporate actions, derived from actual and adjusted daily candles. The protocol has no corporate
 //! actions; it only has both kinds of prices.
 
+mod causes;
 mod interval;
+mod ratio;
+mod segments;
+mod subtract;
 
 use market::adjust::{Action, Amount};
 use market::{Date, Price};
 
-pub use interval::Interval;
+pub use interval::{Exact, Interval, decimal};
 
 /// The open, high, low and close of one trading day, actual and adjusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +70,8 @@ pub enum Problem {
     NotCurrent(Interval),
     /// Probably several actions on one ex-date, stored as a bare factor.
     Unexplained(Date),
+    /// A split that a dividend of this amount explains as well. Prices are right, shares may not be.
+    Ambiguous { ex_date: Date, cash: Amount },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +96,33 @@ impl Event {
     }
 }
 
-/// Derives the corporate actions of a security from its days, ascending by date.
-pub fn derive(_days: &[DayPair]) -> Derived {
-    Derived { method: Method::Ratio, segments: Vec::new(), events: Vec::new(), problems: Vec::new() }
+impl Derived {
+    fn inconsistent(&self) -> usize {
+        self.problems.iter().filter(|problem| matches!(problem, Problem::Inconsistent(_))).count()
+    }
 }
+
+/// Derives the corporate actions of a security from its days, ascending by date.
+///
+/// The days are explained by factors. If they contradict each other within a day, or change so often
+/// that dividends cannot be the reason, and subtracted dividends explain them better, the result is
+/// that of [`Method::Subtract`].
+pub fn derive(days: &[DayPair]) -> Derived {
+    let ratio = ratio::derive(days);
+    // A factor of 1 throughout is explained by both.
+    if ratio.events.is_empty() && ratio.inconsistent() == 0 {
+        return ratio;
+    }
+    let is_doubtful = ratio.inconsistent() > 0 || ratio.events.len() > days.len() / EVENT_DAYS + EVENTS_MIN;
+    if !is_doubtful {
+        return ratio;
+    }
+    let subtract = subtract::derive(days);
+    let cost = |derived: &Derived| derived.inconsistent() + derived.events.len();
+    if cost(&subtract) < cost(&ratio) { subtract } else { ratio }
+}
+
+/// Trading days between two events. Funds pay monthly.
+const EVENT_DAYS: usize = 15;
+/// Events that are plausible in any number of days.
+const EVENTS_MIN: usize = 3;
