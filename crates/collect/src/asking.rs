@@ -111,9 +111,9 @@ impl<'a, K: Clone> Asking<'a, K> {
         }
     }
 
-    /// Sends a request, whose turn it must be. Returns what failed if the connection cannot be
-    /// opened.
-    pub(crate) fn send(&mut self, kind: Kind, request: &Request, key: K) -> Result<(), Event<K>> {
+    /// Sends a request, whose turn it must be. Returns what failed if there is no connection: this
+    /// request, and all in work.
+    pub(crate) fn send(&mut self, kind: Kind, request: &Request, key: K) -> Vec<Event<K>> {
         let now = since_epoch(self.time.now_ms());
         let ticket = self.pace.sent(kind, now);
         let sent = match self.connected() {
@@ -124,11 +124,13 @@ impl<'a, K: Clone> Asking<'a, K> {
             Ok(id) => {
                 self.requests += 1;
                 self.in_work.insert(id, (ticket, key));
-                Ok(())
+                Vec::new()
             }
             Err(error) => {
                 self.lost(ticket);
-                Err(Event::Failed(key, error))
+                let mut events = self.all_lost(&closed);
+                events.push(Event::Failed(key, error));
+                events
             }
         }
     }
@@ -207,10 +209,7 @@ impl<'a, K: Clone> Asking<'a, K> {
                 }
                 Turn::Now => {}
             }
-            let mut events = match self.send(kind, request, key.clone()) {
-                Ok(()) => Vec::new(),
-                Err(event) => vec![event],
-            };
+            let mut events = self.send(kind, request, key.clone());
             while events.is_empty() {
                 events = self.receive();
             }

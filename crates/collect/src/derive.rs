@@ -125,6 +125,9 @@ fn problem_text(problem: &Problem) -> String {
         Problem::NotCurrent(Interval { low, high }) => {
             format!("the newest day is adjusted, by {} to {}", decimal(low), decimal(high))
         }
+        Problem::Ambiguous { ex_date, cash } => {
+            format!("{ex_date}: a split is stored; cash of {cash} would explain the prices as well")
+        }
         Problem::Unexplained(date) => {
             format!("{date}: probably several corporate actions, stored as a factor without shares")
         }

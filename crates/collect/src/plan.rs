@@ -40,7 +40,7 @@ pub fn plan(
             }
         }
         known.extend(options.present.get(&symbol).into_iter().flatten().copied());
-        let is_unfinished = jobs.iter().any(|job| job.outcome.is_none());
+        let is_unfinished = jobs.is_empty() || jobs.iter().any(|job| job.outcome.is_none());
         securities.push(Security { symbol, stored: known, is_unfinished });
     }
     let options = PlanOptions {

@@ -23,6 +23,8 @@ pub(crate) struct Active {
     number: usize,
     is_in_work: bool,
     attempts: u32,
+    /// Adjusted days differ from those received earlier.
+    is_adjusted_anew: bool,
 }
 
 impl Run<'_> {
@@ -34,7 +36,13 @@ impl Run<'_> {
             while !is_stopped && self.active.len() < 2 {
                 let Some(job) = self.queue.pop_front() else { break };
                 next_number += 1;
-                self.active.push(Active { job, number: next_number, is_in_work: false, attempts: 0 });
+                self.active.push(Active {
+                    job,
+                    number: next_number,
+                    is_in_work: false,
+                    attempts: 0,
+                    is_adjusted_anew: false,
+                });
             }
             if is_stopped && self.asking.in_work() == 0 || self.active.is_empty() {
                 return self.flush();
@@ -94,15 +102,10 @@ impl Run<'_> {
             }
         }
         let request = request_of(&request);
-        match self.asking.send(Kind::History, &request, number) {
-            Ok(()) => {
-                if let Some(active) = self.active.get_mut(place) {
-                    active.is_in_work = true;
-                }
-                Ok(())
-            }
-            Err(event) => self.meet(event),
+        if let Some(active) = self.active.get_mut(place) {
+            active.is_in_work = true;
         }
+        self.asking.send(Kind::History, &request, number).into_iter().try_for_each(|event| self.meet(event))
     }
 
     fn wait_for_month(&mut self, symbol: &Symbol, until: Timestamp) {
@@ -172,7 +175,7 @@ impl Run<'_> {
         quarantined
             .extend(taken.quarantined.iter().map(|bad| (row_text(&bad.candle), bad.reason.to_string())));
         let (symbol, job_row) = (series.symbol.clone(), job.row(end.map(End::as_str), now));
-        let (decimals, purpose) = (page.decimals, job.purpose);
+        let decimals = page.decimals;
         let ready = MirrorPage {
             job: job_row,
             symbol: symbol.clone(),
@@ -185,9 +188,14 @@ impl Run<'_> {
         self.report.pages += 1;
         self.progress.answered += 1;
         self.progress.series = series.to_string();
-        let is_revised = kind == Received::AdjustedDays
-            && purpose == Purpose::Again
-            && self.differs(&symbol, &ready.rows)?;
+        let differs = kind == Received::AdjustedDays && self.is_adjusted_anew(&ready)?;
+        let is_adjusted_anew = match self.active.iter_mut().find(|active| active.number == number) {
+            Some(active) => {
+                active.is_adjusted_anew |= differs;
+                active.is_adjusted_anew
+            }
+            None => differs,
+        };
         self.ready.push(ready);
         let is_limited = self.options.rate != Rate::Unlimited;
         if is_limited || end.is_some() || self.ready.len() >= PAGES_A_COMMIT {
@@ -201,7 +209,7 @@ impl Run<'_> {
                 if end == End::Revised {
                     self.report_revised(&series, now)?;
                 }
-                if is_revised {
+                if is_adjusted_anew {
                     self.read_adjusted_again(&symbol)?;
                 }
                 self.finish(number, end.as_str())
@@ -210,12 +218,24 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether received adjusted days differ from those received earlier: then there was a
-    /// corporate action.
-    fn differs(&mut self, symbol: &Symbol, rows: &[Candle]) -> Result<bool, CollectError> {
-        let before = self.store.received_days(self.id, symbol)?;
+    /// Returns whether received adjusted days differ from those received earlier for the same days:
+    /// then there was a corporate action, and all earlier ones are outdated.
+    fn is_adjusted_anew(&mut self, page: &MirrorPage) -> Result<bool, CollectError> {
+        let job = &page.job;
+        let stored = self.store.view().mirror_jobs(self.id)?;
+        let is_other = |other: &MirrorJob| {
+            other.symbol == job.symbol
+                && other.adjustment == job.adjustment
+                && other.purpose == Purpose::History.as_str()
+                && other.outcome.is_some()
+                && (other.first_day != job.first_day || job.purpose != other.purpose)
+        };
+        if !stored.iter().any(is_other) {
+            return Ok(false);
+        }
+        let before = self.store.received_days(self.id, &page.symbol)?;
         let known: BTreeMap<i64, Candle> = before.iter().map(|candle| (candle.time.0, candle)).collect();
-        Ok(rows.iter().any(|row| known.get(&row.time.0).is_some_and(|before| before.close != row.close)))
+        Ok(page.rows.iter().any(|row| known.get(&row.time.0).is_some_and(|before| before.close != row.close)))
     }
 
     fn read_adjusted_again(&mut self, symbol: &Symbol) -> Result<(), CollectError> {

@@ -239,7 +239,11 @@ impl Run<'_> {
             }
         }
         self.report.complete = idle.len();
-        let order = quota.order(&wanted, |symbol| unfinished.contains(symbol), self.options.max_new);
+        // A security that was never collected is unfinished too: otherwise, new days of the first ones
+        // of a long list would use up the quota of every month.
+        let begun: BTreeSet<&Symbol> = stored.iter().map(|job| &job.symbol).collect();
+        let is_unfinished = |symbol: &Symbol| unfinished.contains(symbol) || !begun.contains(symbol);
+        let order = quota.order(&wanted, is_unfinished, self.options.max_new);
         if !order.waiting.is_empty() {
             self.report.waits_until = Some(quota.month().ends());
         }

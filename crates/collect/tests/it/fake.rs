@@ -273,7 +273,8 @@ impl Link for FakeLink {
                 std::panic::panic_any("killed");
             }
             Some(Fault::Code(code)) => {
-                source.history.push(source.time.0.get());
+                let now_ms = source.time.0.get();
+                source.history.push(now_ms);
                 Err(refusal(code))
             }
             Some(Fault::Cut) => {

@@ -99,7 +99,7 @@ impl Target {
 fn source_of(symbols: &[&str]) -> Shared {
     let source = Source::new(NOW * 1_000);
     for text in symbols {
-        source.borrow_mut().add(&symbol(text), date("2018-01-02"), date("2026-03-18"), date("2026-02-02"));
+        source.borrow_mut().add(&symbol(text), date("2018-01-02"), date("2026-03-18"), date("2026-03-09"));
     }
     source
 }
@@ -139,11 +139,11 @@ fn a_run_that_is_killed_and_cut_anywhere_stores_the_same() {
     let expected = Target::new(&symbols, "2018-01-01");
     expected.done(&source_of(&symbols));
     let mut random = 7_u64;
-    for round in 0..12 {
+    for round in 0..6 {
         let (source, target) = (source_of(&symbols), Target::new(&symbols, "2018-01-01"));
         for _ in 0..6 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let (at, kind) = ((random >> 33) % 90 + 1, (random >> 20) % 4);
+            let (at, kind) = ((random >> 33) % 45 + 1, (random >> 20) % 4);
             let fault = match kind {
                 0 => Fault::Cut,
                 1 => Fault::Kill,
@@ -176,13 +176,13 @@ fn a_run_that_is_killed_and_cut_anywhere_stores_the_same() {
 
 #[test]
 fn the_rate_of_the_source_is_never_exceeded() {
-    let symbols: Vec<String> = (1..=30).map(|number| format!("{number}.HK")).collect();
+    let symbols: Vec<String> = (1..=12).map(|number| format!("{number}.HK")).collect();
     let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
     let (source, target) = (source_of(&symbols), Target::new(&symbols, "2018-01-01"));
     source.borrow_mut().latency_ms = 1;
     target.done(&source);
     let source = source.borrow();
-    assert!(source.history.len() > 200, "{}", source.history.len());
+    assert!(source.history.len() > 110, "{}", source.history.len());
     assert!((50..=55).contains(&source.most_in_window()), "{}", source.most_in_window());
 }
 
@@ -200,8 +200,9 @@ fn securities_beyond_the_quota_wait_for_the_next_month() {
 
     source.borrow().time.0.set(1_774_972_800_000);
     let report = target.done(&source);
-    assert_eq!((report.waiting.len(), report.complete), (0, 4));
-    // Days since then belong to a later month, which charges all four.
+    // New days of the first two wait, because the others have nothing yet.
+    assert_eq!((report.waiting, report.complete), (vec![symbol("1.HK"), symbol("2.HK")], 2));
+    assert_eq!(target.stored("4.HK", Grain::Day), of_source(&source, "4.HK", true, "2026-01-02"));
     assert!(source.borrow().month.values().all(|asked| asked.len() <= 2));
 }
 
