@@ -142,6 +142,12 @@ impl RateLimits {
         all: Limit { count: SECOND_MAX, window: Duration::from_secs(1) },
     };
 
+    /// No limits: for a server of one's own.
+    pub const UNLIMITED: RateLimits = RateLimits {
+        history: Limit { count: u32::MAX, window: Duration::from_secs(1) },
+        all: Limit { count: u32::MAX, window: Duration::from_secs(1) },
+    };
+
     /// Returns the limits of a mirror with this user profile. A bucket permits `burst + limit × s`
     /// requests in s seconds. That number limits the window; the pace within the window is a matter
     /// of the published SDKs, for which the profile is written.

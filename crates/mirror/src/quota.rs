@@ -129,6 +129,11 @@ impl Quota {
         Charge::New
     }
 
+    /// Takes a charge back: the other server refused the request, which it does not count.
+    pub fn released(&mut self, symbol: &Symbol) {
+        self.asked.remove(symbol);
+    }
+
     /// Records that the other server refused a security with 301607. The count of the other server
     /// is the true one, so no new security is requested before the next month. Returns its
     /// beginning.

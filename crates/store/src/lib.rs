@@ -44,12 +44,13 @@ pub use backup::{
 };
 pub use candles::{
     Access, ActionChanges, Append, BLOCK_BYTES_MAX, Batch, BlockEntry, Body, Change, CopyLoad, CopySettings,
-    DatedFigures, FIGURES_MAX, FileSizes, Finding, INGEST_ANSWERS_KEPT, ImportChange, ImportId,
-    ImportProgress, ImportRecord, ImportSource, ImportState, IngestBatch, IngestLog, IngestWriter, Lane,
-    Margin, NewBlock, NewImport, ParseSeriesError, PartialMinute, QUARANTINE_TEXT_MAX, QuarantineEntry,
-    QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store, StoreNews, StoredAction,
-    Suspension, Tail, TailChange, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, VersionReader,
-    View, Writer,
+    DatedFigures, DerivedFactor, FIGURES_MAX, FactorKind, FileSizes, Finding, INGEST_ANSWERS_KEPT,
+    ImportChange, ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, IngestBatch, IngestLog,
+    IngestWriter, Lane, MIRROR_REPORTS_MAX, Margin, MirrorId, MirrorJob, MirrorReport, MirrorRow,
+    MirrorSecurity, NewBlock, NewImport, ParseSeriesError, PartialMinute, QUARANTINE_TEXT_MAX,
+    QuarantineEntry, QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store,
+    StoreNews, StoredAction, Suspension, Tail, TailChange, Totals, TradeDay, TradeSizes, TradeSource,
+    TradedSymbol, VersionReader, View, Writer,
 };
 pub use cluster::{
     Arrival, Fit, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,

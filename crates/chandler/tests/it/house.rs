@@ -57,6 +57,8 @@ fn dependencies_point_only_downwards() {
         ("access", &["market", "store"]),
         ("paper", &["history", "market", "store", "trading"]),
         ("social", &["market", "store"]),
+        ("source", &["market", "wire"]),
+        ("collect", &["history", "market", "mirror", "source", "store"]),
         (
             "server",
             &[
@@ -67,8 +69,8 @@ fn dependencies_point_only_downwards() {
         (
             "chandler",
             &[
-                "access", "block", "files", "history", "market", "paper", "server", "social", "store",
-                "trading", "wire",
+                "access", "block", "collect", "files", "history", "market", "mirror", "paper", "server",
+                "social", "source", "store", "trading", "wire",
             ],
         ),
     ];

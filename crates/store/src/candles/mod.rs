@@ -15,6 +15,10 @@ pub use ledger::{
     QuarantineEntry, QuarantineOf, QuarantineRow,
 };
 pub use margin::Margin;
+pub use mirrors::{
+    DerivedFactor, FactorKind, MIRROR_REPORTS_MAX, MirrorId, MirrorJob, MirrorReport, MirrorRow,
+    MirrorSecurity,
+};
 pub(crate) use retired::sweep_all;
 pub use security::{DatedFigures, FIGURES_MAX, Security, Suspension};
 pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
@@ -38,6 +42,7 @@ mod ingest;
 pub(crate) mod ingest_file;
 mod ledger;
 mod margin;
+mod mirrors;
 mod nearby;
 mod push_numbers;
 mod retired;

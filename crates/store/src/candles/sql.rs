@@ -102,7 +102,8 @@ statements! {
          on conflict (symbol) do update set factors = excluded.factors";
     REMOVE_FACTORS: "delete adjustment factors", "delete from adjustment where symbol = $1";
     WITHOUT_FACTORS: "find adjustments to compute",
-        "select distinct c.symbol from sealed_corporate_action c \
+        "select c.symbol from (select symbol from sealed_corporate_action \
+            union select symbol from sealed_derived_factor where kind = 'bare') c \
          where not exists (select 1 from sealed_adjustment a where a.symbol = c.symbol) order by c.symbol";
 
     SERIES: "read a series",

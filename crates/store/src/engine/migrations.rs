@@ -48,6 +48,8 @@ pub(crate) const ALL: &[Migration] = &[
         ..step!(9, "candles", "candles")
     },
     step!(10, "ingest", "ingest"),
+    // Only a program that collects candles uses these tables, and factors are stored for the others.
+    Migration { oldest: 10, ..step!(11, "mirrors", "candles-11-mirrors") },
 ];
 
 /// Migrations of `ingest.db`: the tables of the step `ingest`, so that one set of statements fits both
