@@ -41,6 +41,8 @@ pub(crate) enum Kick {
     /// ping.
     Silent,
     Closed(ClosedBy),
+    /// The account was revoked.
+    Revoked,
     /// The clock that the account follows was set back, so that sequence numbers begin again.
     ClockSetBack,
     /// The client reads more slowly than pushes arrive: this many are queued.

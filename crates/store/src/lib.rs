@@ -47,7 +47,7 @@ pub use candles::{
     DatedFigures, FIGURES_MAX, FileSizes, Finding, INGEST_ANSWERS_KEPT, ImportChange, ImportId,
     ImportProgress, ImportRecord, ImportSource, ImportState, IngestBatch, IngestLog, IngestWriter, Lane,
     Margin, NewBlock, NewImport, ParseSeriesError, PartialMinute, QUARANTINE_TEXT_MAX, QuarantineEntry,
-    QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store, StoredAction,
+    QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store, StoreNews, StoredAction,
     Suspension, Tail, TailChange, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, VersionReader,
     View, Writer,
 };

@@ -7,7 +7,7 @@ use crate::world::{Ran, World};
 const DEAD: &str = "http://127.0.0.1:1";
 
 /// Commands and their arguments, without `--server`.
-const ARGUMENTS: [(&str, &str); 37] = [
+const ARGUMENTS: [(&str, &str); 38] = [
     ("kline", "700.HK"),
     ("order buy", "700.HK 100 --limit 306"),
     ("order sell", "700.HK 100 --limit 306"),

@@ -52,6 +52,7 @@ fn dependencies_point_only_downwards() {
         ("trading", &["market"]),
         ("feed", &["market"]),
         ("world", &["market"]),
+        ("mirror", &["market"]),
         ("history", &["block", "feed", "files", "market", "store"]),
         ("access", &["market", "store"]),
         ("paper", &["history", "market", "store", "trading"]),

@@ -73,7 +73,7 @@ fn start_and_end_are_changed_before_a_world_begins() {
         assert!(refused.contains("is before the start"), "{refused}");
         let (_, refused) = setup.fails(&["world", "set", "march"]);
         assert!(refused.contains("--start") && refused.contains("--end"), "{refused}");
-        setup.ok(&["world", "step", "march"]);
+        setup.ok(&["world", "step", "march", "--by", "PT1M"]);
         let (_, refused) = setup.fails(&["world", "set", "march", "--end", "2026-03-18T11:00:00+08:00"]);
         assert!(refused.contains("it has begun"), "{refused}");
     }

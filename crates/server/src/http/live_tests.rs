@@ -274,6 +274,11 @@ async fn a_stream_in_a_world_follows_its_clock_until_the_world_is_deleted() {
     // The server's own clock has not moved, and its streams get nothing of the world.
     let mut outside = Far::request(&site, &cookie, "/v1/live?symbols=700.HK").await;
     assert!(outside.read("event: clock", 1).await.contains(r#""now":"2026-03-18T01:30:00Z","speed":0.0}"#));
+    // The metrics count both.
+    let text = metrics::exposition(&site);
+    for line in ["chandler_subscribers{kind=\"stream\"} 2", "chandler_subscribed_securities 2"] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
 
     worlds::reset(core, &world, start, "ann").unwrap();
     let text = far.ended().await;

@@ -46,6 +46,8 @@ pub(super) fn of_store(core: &Arc<Core>) -> Job {
             let versions = look(&core, readers)?;
             if seen.replace(versions) != Some(versions) {
                 core.listeners.sooner().notify_one();
+                // Subscriptions without a right end, and connections of revoked accounts.
+                core.live.sooner().notify_one();
             }
             core.worlds.refresh(&core.access.database())?;
             Ok(Progress::Done)

@@ -72,8 +72,10 @@ const AUTH_WITHIN: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time after which a client that reads nothing while responses are unsent is closed as too slow.
 const STALL_MAX: Duration = Duration::from_secs(30);
-/// Time limit for sending the close push.
-const CLOSING_MAX: Duration = Duration::from_secs(1);
+/// Time limit for sending the close push, to a client whose socket may be full.
+const CLOSING_MAX: Duration = Duration::from_secs(5);
+/// Time limit for reading what the client has sent before it saw the close push.
+const LINGER_MAX: Duration = Duration::from_secs(1);
 /// Number of unsent bytes at which no more requests are read. Enough for a few large responses.
 const UNSENT_MAX: usize = 256 << 10;
 const READ_SIZE: usize = 8192;
@@ -135,7 +137,8 @@ pub(crate) struct Link<S> {
     mail_bytes: usize,
     /// Whether pushes are sent before responses next time, because responses used all the space.
     pushes_are_next: bool,
-    /// Pushes since the last pause between pushes. `None` if the client sends no WebSocket pings.
+    /// Pushes and responses since the last pause between pushes. `None` if the client is not the SDK
+    /// that drops packets: it sends WebSocket pings, and its upgrade request shows it.
     unpaused_pushes: Option<u32>,
     /// Time until which no push is sent.
     pushes_after: Option<Instant>,
@@ -189,6 +192,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     fn new(stream: S, transport: Transport, from: Arrival, hub: Arc<Hub>) -> Link<S> {
         let now = Instant::now();
         hub.core.metrics.opened(transport.transport_kind().into());
+        let unpaused_pushes = (from.program == Program::GoSdk).then_some(0);
         let by = SignInBy { at: now + AUTH_WITHIN, close: CloseCode::Auth, reason: "no sign-in in time" };
         Link {
             stream,
@@ -209,7 +213,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             turn: 0,
             mail_bytes: 0,
             pushes_are_next: false,
-            unpaused_pushes: None,
+            unpaused_pushes,
             pushes_after: None,
             unsent: None,
             sign_in_by: Some(by),
@@ -500,6 +504,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let now = Instant::now();
         self.note_work(now);
         self.transport.response(command, id, status, body, &mut self.outbox);
+        self.count_response();
         let bytes = self.outbox.bytes().saturating_sub(before);
         self.end(
             command,

@@ -264,7 +264,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// responses used all the space, pushes come first on the next turn, so that neither starves
     /// the other.
     pub(super) fn take_pushes(&mut self) -> bool {
-        let most = self.unpaused_pushes.map_or(PUSHES_AT_ONCE, |pushes| PACED_PUSHES - pushes);
+        let most = self.unpaused_pushes.map_or(PUSHES_AT_ONCE, |pushes| PACED_PUSHES.saturating_sub(pushes));
         let mut taken = 0;
         while taken < most && self.turn < TURN_MAX && self.may_push() && self.take_push() {
             taken += 1;
@@ -272,12 +272,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
         self.pushes_are_next = taken == 0;
         if let Some(pushes) = &mut self.unpaused_pushes {
-            *pushes = (*pushes + taken) % PACED_PUSHES;
-            if taken == most {
+            *pushes += taken;
+            if *pushes >= PACED_PUSHES {
+                *pushes = 0;
                 self.pushes_after = Some(Instant::now() + PUSHES_PAUSE);
             }
         }
         taken > 0
+    }
+
+    /// Counts a response toward the packets between two pauses. Responses do not wait.
+    pub(super) fn count_response(&mut self) {
+        if let Some(pushes) = &mut self.unpaused_pushes {
+            *pushes += 1;
+        }
     }
 
     /// Takes all remaining pushes before another account signs in, because these pushes are not for

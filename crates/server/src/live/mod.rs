@@ -78,6 +78,11 @@ impl WorldLives {
         self.lock().values().cloned().collect()
     }
 
+    /// Returns the subscriptions and the queued pushes of all worlds.
+    pub(crate) fn load(&self) -> PushLoad {
+        self.all().iter().map(|live| live.load()).fold(PushLoad::default(), PushLoad::and)
+    }
+
     /// Wakes the streams of a world, whose clock was started or stopped.
     pub(crate) fn wake_streams(&self, account: AccountId) {
         if let Some(live) = self.known(account) {

@@ -29,6 +29,9 @@ use crate::worlds::{PushHash, World};
 /// Window of one step of a movement, so that a long movement does not read years at once.
 const WINDOW: i64 = 86_400;
 const MICROSECONDS: i64 = 1_000_000;
+/// How often the states of a subscription's securities are read at most, if batches are merged
+/// meanwhile.
+const LOADS_MAX: usize = 4;
 /// Room that pushes which are sent again leave in the queue of a new subscriber: for the first
 /// pushes of a request, and some more.
 pub(super) const RESENT_ROOM: usize = 596;
@@ -54,6 +57,8 @@ pub(super) struct Publisher {
     /// What was published in a world since its last step.
     hash: PushHash,
     ahead: Ahead,
+    /// Number of movements of the server's clock.
+    steps: u64,
 }
 
 /// Pushes that are due after the last published instant, in order. Only worlds compute them ahead,
@@ -112,7 +117,24 @@ impl From<PublishError> for Refusal {
 /// Publishes everything up to the server's market time. Blocks on disk I/O.
 pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
     let channel = Channel::of_server(core);
-    let published = channel.live.publisher().publish(&channel)?;
+    let mut publisher = channel.live.publisher();
+    let before = publisher.until;
+    let mut published = publisher.publish(&channel)?;
+    if channel.pace() != ClockSpeed::Machine {
+        let now = channel.as_of().now();
+        publisher.steps += u64::from(publisher.until != before);
+        let subscriptions = channel.live.subscriptions();
+        if publisher.until != before {
+            let pushes = published.quotes + published.trades + subscriptions.clocks();
+            let until = publisher.until.unwrap_or(now);
+            subscriptions
+                .send_clock(encode_clock(&ClockPush { now: until, step: publisher.steps, pushes }), None);
+        }
+        if subscriptions.clocks() > 0 {
+            published.next = published.next.or(Some(next_minute(now)));
+        }
+    }
+    drop(publisher);
     if channel.pace() == ClockSpeed::Standing {
         channel.live.subscriptions().wake_streams();
     }
@@ -165,14 +187,16 @@ impl Publisher {
         let now = match as_of {
             AsOf::Replay(now) => now,
             AsOf::Live(now) => {
-                self.publish_arrivals(core, now, &mut published)?;
+                let through = core.ingest.merged_through();
+                self.publish_arrivals(core, (now, through), &mut published)?;
                 return Ok(published);
             }
         };
         let symbols: Vec<Symbol> = core.live.subscriptions().registry.symbols().cloned().collect();
         if symbols.is_empty() {
             let hash = std::mem::take(&mut self.hash);
-            *self = Publisher { until: Some(now), hash, ..Publisher::default() };
+            let steps = self.steps;
+            *self = Publisher { until: Some(now), hash, steps, ..Publisher::default() };
             return Ok(published);
         }
         self.forget(&symbols);
@@ -231,16 +255,16 @@ impl Publisher {
         }
     }
 
-    /// Publishes ingested batches that were merged since the last call, and what has become due
-    /// without one: the machine clock.
+    /// Publishes ingested batches that were merged since the last call, up to `through`, and what has
+    /// become due without one: the machine clock.
     fn publish_arrivals(
         &mut self,
         core: &Channel<'_>,
-        now: Timestamp,
+        (now, through): (Timestamp, i64),
         published: &mut Published,
     ) -> Result<(), PublishError> {
-        let through = core.ingest.merged_through();
         let (Some(after), Some(from)) = (self.arrivals.through, self.until) else { return Ok(()) };
+        let through = through.max(after);
         if core.live.subscriptions().registry.symbols().next().is_none() {
             core.live.subscriptions().forget_quotes(&[]);
             *self = Publisher::default();
@@ -313,9 +337,32 @@ impl Publisher {
         Ok(())
     }
 
+    /// Prepares for a subscription to some securities.
+    pub(super) fn load_all(
+        &mut self,
+        core: &Channel<'_>,
+        symbols: &[&Symbol],
+        as_of: AsOf,
+    ) -> Result<(), Refusal> {
+        for _ in 0..LOADS_MAX {
+            for symbol in symbols {
+                self.load(core, symbol, as_of)?;
+            }
+            let AsOf::Live(now) = as_of else { break };
+            // A batch that was merged meanwhile is in some of these states. It must be published
+            // before the subscription, so that no push has a lower number than the first one.
+            let merged = core.with_reader(|reader| Ok::<_, HistoryError>(reader.view().ingest_applied()?))?;
+            if self.arrivals.through >= Some(merged) {
+                break;
+            }
+            self.publish_arrivals(core, (now, merged), &mut Published::default())?;
+        }
+        Ok(())
+    }
+
     /// Prepares for a subscription to a security: reads its state under the machine clock, or when
     /// its next trade is pushed under a set clock.
-    pub(super) fn load(&mut self, core: &Channel<'_>, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
+    fn load(&mut self, core: &Channel<'_>, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
         let loaded = match as_of {
             AsOf::Live(now) => {
                 core.with_reader(|reader| self.arrivals.load(&core.history, reader, symbol, now))
@@ -336,6 +383,11 @@ impl Publisher {
         Ok(unless_damaged(loaded)?)
     }
 
+    /// Returns the number of movements of the server's clock.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// Prepares for a subscription. For the first subscriber, pushes begin after now. Under the
     /// machine clock, all others get what is due first, so that the subscriber begins with the
     /// state that the store has.
@@ -346,9 +398,11 @@ impl Publisher {
                 core.with_reader(|reader| core.ingest.commits(reader, through.saturating_sub(1), through));
             let last = last.map_err(PublishError::Ingest)?;
             let arrivals = Arrivals::after(through, last.last().map(Arc::as_ref));
-            *self = Publisher { until: Some(as_of.now()), arrivals, ..Publisher::default() };
+            let steps = self.steps;
+            *self = Publisher { until: Some(as_of.now()), arrivals, steps, ..Publisher::default() };
         } else if let AsOf::Live(now) = as_of {
-            self.publish_arrivals(core, now, &mut Published::default())?;
+            let through = core.ingest.merged_through();
+            self.publish_arrivals(core, (now, through), &mut Published::default())?;
         }
         Ok(())
     }
@@ -633,7 +687,10 @@ impl Publisher {
             self.latest.insert(symbol.clone(), latest.clone());
             Ok::<_, HistoryError>(latest)
         })?;
-        Ok(if overnight { latest.of_any_session } else { latest.without_overnight })
+        let latest = if overnight { latest.of_any_session } else { latest.without_overnight };
+        // Set clocks number the pushes by their instants.
+        let number = self.arrivals.number(symbol).filter(|_| matches!(as_of, AsOf::Live(_)));
+        Ok(latest.map(|last| QuotePush { sequence: number.unwrap_or(last.sequence), ..last }))
     }
 }
 
@@ -707,7 +764,10 @@ fn end_without_right(core: &Channel<'_>, as_of: AsOf) {
     for (connection, who) in callers {
         let permit = match core.access.admit(Demand::Open { caller: &who }, as_of.now()) {
             Ok(permit) => Some(permit),
-            Err(access::Refusal::Revoked) => None,
+            Err(access::Refusal::Revoked) => {
+                core.live.subscriptions().close_revoked(ConnectionId(connection.number()));
+                None
+            }
             // The account cannot be looked up at the moment.
             Err(_) => continue,
         };

@@ -107,6 +107,8 @@ async fn w4_the_days_roll_between_friday_and_monday_at_their_own_instants() {
     data(&hall.manage(&path, position).await);
     data(&world.ask("POST", "/v1/world/run", &Value::Null).await);
     until_state(&world, "ended").await;
+    // An account without open orders rolls with its next request, each day at its own instant.
+    world.get("/v1/asset/stock").await;
     let lines = hall.get("/v1/worlds/w/log?limit=500").await["lines"].as_array().unwrap().clone();
     let of = |kind: &str| lines.iter().filter(move |line| line["kind"] == kind).collect::<Vec<_>>();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
