@@ -219,9 +219,8 @@ impl Data {
         for stock in &self.stocks {
             let name = stock.name;
             let lot = if stock.market == Market::Us { 1 } else { 100 };
-            if now.is_some_and(|now| stock.minutes.iter().all(|minute| minute.at > now)) {
-                continue;
-            }
+            // The rows about a security have no date of their own, so they are visible at any time.
+            // Only the day from which it is delisted is one.
             let delisted = if is_known(name, "2026-11-14") && name == "77.HK" { "2026-11-14" } else { "" };
             add(
                 "securities",
