@@ -244,7 +244,7 @@ impl Pace {
     }
 
     /// Continues after a restart with the instants of the history requests that [`Pace::recent`]
-    /// returned, so that a window which contains the restart also keeps the limit. The requests that
+    /// returned, so that a window which contains the restart respects the limit too. The requests that
     /// were in work when the process ended count as answered now.
     pub fn restored(limits: RateLimits, recent: impl IntoIterator<Item = Duration>, now: Duration) -> Pace {
         let mut pace = Pace::new(limits);

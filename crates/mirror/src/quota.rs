@@ -14,7 +14,7 @@ pub struct Month(Date);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
     month: Month,
-    asked: BTreeSet<Symbol>,
+    requested: BTreeSet<Symbol>,
     /// `history_candlestick_limit` of the profile.
     limit: Option<u32>,
     /// `--quota` of the user.
@@ -77,15 +77,15 @@ impl fmt::Display for Month {
 }
 
 impl Quota {
-    /// Continues a month in which `asked` were requested. `limit` is the profile's number, and `own`
+    /// Continues a month in which `requested` were requested. `limit` is the profile's number, and `own`
     /// the user's; the smaller one applies.
     pub fn new(
         month: Month,
-        asked: impl IntoIterator<Item = Symbol>,
+        requested: impl IntoIterator<Item = Symbol>,
         limit: Option<u32>,
         own: Option<u32>,
     ) -> Quota {
-        Quota { month, asked: asked.into_iter().collect(), limit, own, is_spent: false }
+        Quota { month, requested: requested.into_iter().collect(), limit, own, is_spent: false }
     }
 
     pub fn month(&self) -> Month {
@@ -94,7 +94,7 @@ impl Quota {
 
     /// Returns the number of securities requested this month.
     pub fn used(&self) -> usize {
-        self.asked.len()
+        self.requested.len()
     }
 
     /// Returns the number of securities that may be requested in a month; `None` without a limit.
@@ -108,11 +108,11 @@ impl Quota {
             return Some(0);
         }
         let limit = usize::try_from(self.limit()?).unwrap_or(usize::MAX);
-        Some(limit.saturating_sub(self.asked.len()))
+        Some(limit.saturating_sub(self.requested.len()))
     }
 
     pub fn is_free(&self, symbol: &Symbol) -> bool {
-        self.asked.contains(symbol)
+        self.requested.contains(symbol)
     }
 
     /// Decides whether a security may be requested, and counts it if it is new. Nothing is free any
@@ -125,7 +125,7 @@ impl Quota {
         if self.left() == Some(0) {
             return Charge::Wait(self.month.ends());
         }
-        self.asked.insert(symbol.clone());
+        self.requested.insert(symbol.clone());
         Charge::New
     }
 
@@ -139,7 +139,7 @@ impl Quota {
     /// beginning.
     pub fn refused(&mut self, symbol: &Symbol, now: Timestamp) -> Timestamp {
         self.roll(now);
-        self.asked.remove(symbol);
+        self.requested.remove(symbol);
         self.is_spent = true;
         self.month.ends()
     }
@@ -177,7 +177,7 @@ impl Quota {
         // A clock that was set back must not give the quota of a month twice.
         if month > self.month {
             self.month = month;
-            self.asked.clear();
+            self.requested.clear();
             self.is_spent = false;
         }
     }

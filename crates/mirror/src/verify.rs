@@ -3,7 +3,7 @@
 use market::{Candle, Price, Symbol, Timestamp};
 
 /// Largest difference between two equal prices: both were rounded to three decimals, ours from a
-/// factor with an uncertainty of its own.
+/// factor that is itself uncertain.
 pub const TOLERANCE: Price = Price(1_000);
 /// Maximum number of differences that a report lists. All are counted.
 pub const DIFFERENCES_MAX: usize = 10_000;

@@ -31,13 +31,17 @@ pub(crate) struct Caller {
     pub(crate) listener_region: Option<access::Region>,
     /// Market time when the request began, live or replayed.
     pub(crate) as_of: AsOf,
+    /// The server's market time when the request began. It decides the quota month and the level,
+    /// which do not follow the clock of a world.
+    pub(crate) quota_time: Timestamp,
 }
 
 impl Client {
-    /// Returns the caller of a request that begins at `as_of`.
-    pub(crate) fn at(self, as_of: AsOf) -> Caller {
+    /// Returns the caller of a request that begins at `as_of`, and at `quota_time` of the server's
+    /// clock.
+    pub(crate) fn at(self, as_of: AsOf, quota_time: Timestamp) -> Caller {
         let Client { who, language, overnight, listener_region } = self;
-        Caller { who, language, overnight, listener_region, as_of }
+        Caller { who, language, overnight, listener_region, as_of, quota_time }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The databases of a store: candles and accounts, as two SQLite files in one directory or two
-//! schemas of a PostgreSQL database. All SQL of the project is in this crate.
+//! The databases of a store: candles and accounts. They are three SQLite files in one directory,
+//! of which one is the log of ingested rows, or two schemas of a PostgreSQL database. All SQL of the project is in this crate.
 //!
 //! `candles.db` holds blocks of candles and trades, securities, corporate actions, margin factors
 //! and the import ledger. There is one [`Writer`] at a time across processes, which holds

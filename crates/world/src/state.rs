@@ -74,12 +74,12 @@ impl WrongState {
         match (self.state, self.change) {
             (State::Running, Change::Delete) => "end it first",
             (State::Running, _) => "pause it first",
-            (State::Ended, Change::Pause | Change::End) => "its clock stands",
+            (State::Ended, Change::Pause | Change::End) => "its clock is stopped",
             (State::Ended, _) => "reset it, or fork it at an earlier instant",
             (State::Created, Change::End) => "it has not begun, delete it instead",
-            (State::Created, _) => "its clock stands",
+            (State::Created, _) => "its clock is stopped",
             (State::Paused, Change::Delete) => "end it first",
-            (State::Paused, _) => "its clock stands",
+            (State::Paused, _) => "its clock is stopped",
         }
     }
 }

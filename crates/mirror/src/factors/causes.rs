@@ -3,8 +3,8 @@
 use market::Price;
 use market::adjust::Amount;
 
+use super::derived::{Cause, Problem};
 use super::interval::{Exact, Interval, decimal, exact, one, zero};
-use super::{Cause, Problem};
 
 /// Decimals of a cash amount. No announcement has more.
 pub(super) const CASH_DIGITS_MAX: usize = 6;
@@ -56,7 +56,7 @@ pub(super) fn cash_cause(cash: &Exact, digits: usize, wide: &Interval) -> Option
 /// Finds the cash amount of a factor, or returns a bare factor.
 pub(super) fn cash_or_bare(close: Price, wide: &Interval, narrow: &Interval) -> Found {
     let price = exact(i128::from(close.0), i128::from(market::PRICE_UNIT));
-    let of = |factor: &Interval| factor.from_constant(&one()).times(&price);
+    let of = |factor: &Interval| factor.subtracted_from(&one()).times(&price);
     let (wide_cash, narrow_cash) = (of(wide), of(narrow));
     let is_large = wide.high < exact(19, 20) || wide.low > exact(21, 20);
     let found = cash_in(&wide_cash, &narrow_cash).filter(|(_, digits)| {
@@ -91,7 +91,7 @@ pub(super) fn also_cash(close: Price, factor: &Interval) -> Option<Amount> {
         return None;
     }
     let price = exact(i128::from(close.0), i128::from(market::PRICE_UNIT));
-    let cash = factor.from_constant(&one()).times(&price);
+    let cash = factor.subtracted_from(&one()).times(&price);
     let (cash, digits) = cash.shortest_decimal(LARGE_CASH_DIGITS_MAX)?;
     Amount::parse(&decimal(&cash, u32::try_from(digits).ok()?)).ok()
 }

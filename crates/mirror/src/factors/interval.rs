@@ -82,7 +82,7 @@ impl Interval {
     }
 
     /// Returns `constant - self`.
-    pub(super) fn from_constant(&self, constant: &Exact) -> Interval {
+    pub(super) fn subtracted_from(&self, constant: &Exact) -> Interval {
         Interval { low: constant - &self.high, high: constant - &self.low }
     }
 

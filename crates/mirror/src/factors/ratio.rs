@@ -3,9 +3,9 @@
 use market::Price;
 
 use super::causes::{self, Found};
+use super::derived::{Cause, DayPair, Derived, Event, Method, Problem, Segment};
 use super::interval::{Exact, Interval, exact, one};
 use super::segments::{Run, Runs};
-use super::{DayPair, Derived, Event, Method, Problem, Segment};
 
 pub(super) fn derive(days: &[DayPair]) -> Derived {
     let Runs { runs, inconsistent, is_behind } = Runs::of(days);
@@ -34,7 +34,7 @@ pub(super) fn derive(days: &[DayPair]) -> Derived {
         let (Some(ex_date), Some(latest)) = (date(after.first), date(after.latest_first)) else { continue };
         debug_assert!(before.last < after.first, "runs ascend");
         problems.extend(found.problem.map(|problem| problem(ex_date)));
-        if let super::Cause::Split(_) = found.cause
+        if let Cause::Split(_) = found.cause
             && let Some(cash) = causes::also_cash(close, &wide)
         {
             problems.push(Problem::Ambiguous { ex_date, cash });

@@ -1,6 +1,6 @@
 //! Runs of days that share a factor, by the interval method.
 
-use super::DayPair;
+use super::derived::DayPair;
 use super::interval::{Interval, exact};
 
 /// Half of the last decimal of an adjusted price, in millionths.

@@ -4,9 +4,9 @@
 use market::Price;
 
 use super::causes::{self, Found};
+use super::derived::{DayPair, Derived, Event, Method, Problem, Segment};
 use super::interval::{Exact, Interval, exact, one, zero};
 use super::segments::ROUNDING;
-use super::{DayPair, Derived, Event, Method, Problem, Segment};
 
 /// Days that are read ahead to decide between a split and a dividend.
 const AHEAD: usize = 10;

@@ -21,6 +21,11 @@ pub const RESTARTS_MAX: u8 = 3;
 /// Largest difference of the clocks of the two servers, in seconds. Later candles are in the future.
 const CLOCK_DIFFERENCE_MAX: i64 = 300;
 
+/// Distance from the newest candle within which the first page may have newer ones, in seconds,
+/// because its anchor is one step above.
+const ANCHOR_ABOVE_MINUTE: i64 = 120;
+const ANCHOR_ABOVE_DAY: i64 = 2 * 86_400;
+
 /// Stamps of the candles to read, inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -128,7 +133,8 @@ impl Walk {
         let period = self.series.period();
         let anchor = match &self.position.state {
             State::Done(_) => return None,
-            State::Start => self.bounds.newest.map(|newest| Anchor::at_or_before(venue, period, newest)),
+            // One step above the newest candle, in case the other server excludes the anchor.
+            State::Start => self.bounds.newest.map(|newest| Anchor::after(venue, period, newest)),
             State::At(oldest) => {
                 let at = oldest.candle.time;
                 Some(match self.position.anchors {
@@ -157,7 +163,7 @@ impl Walk {
                 Some(again) if before.is_forming => taken.push(venue, &self.series, again, now),
                 Some(_) => return self.restart(),
                 // The other server excludes the anchor, or the candle is no longer there. A request
-                // for the time above it tells which.
+                // for the time above it shows which.
                 None if self.position.anchors == Anchors::Included => {
                     self.position.anchors = Anchors::Excluded;
                     return taken;
@@ -207,6 +213,7 @@ impl Walk {
         let mut sorted = Sorted::default();
         let mut previous = None;
         let mut grid = grid::Grid::new(venue, &self.series);
+        let above = if self.series.period().is_clock() { ANCHOR_ABOVE_MINUTE } else { ANCHOR_ABOVE_DAY };
         for candle in page.iter().take(PAGE_ROWS as usize) {
             let at = candle.time;
             let is_new = before.is_none_or(|before| at < before);
@@ -215,8 +222,11 @@ impl Walk {
                 Some(Reason::NotAscending)
             } else if !is_new {
                 None
-            } else if self.bounds.newest.is_some_and(|newest| at > newest) {
+            } else if self.bounds.newest.is_some_and(|newest| at.0 > newest.0.saturating_add(above)) {
                 Some(Reason::NotRequested)
+            } else if self.bounds.newest.is_some_and(|newest| at > newest) {
+                previous = Some(at);
+                continue;
             } else if at.0 > now.0.saturating_add(CLOCK_DIFFERENCE_MAX) {
                 Some(Reason::Future)
             } else {

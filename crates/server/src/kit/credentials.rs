@@ -88,7 +88,7 @@ impl Admitted {
 /// Checks the scope. Cached account state is recent enough, because authentication has just read
 /// the account.
 fn permit(caller: &Caller, scope: Scope, site: &Site) -> Result<Permit, Problem> {
-    let now = site.core.quota_time(caller);
+    let now = caller.quota_time;
     Ok(site.core.access.admit_within(&caller.who, scope, Freshness::Recent, now)?)
 }
 
@@ -336,7 +336,7 @@ impl Call<'_> {
         let is_read = [Method::GET, Method::HEAD].contains(self.method);
         match self.terms.world {
             // A list is changed at its owner's time, whatever the page shows.
-            WorldEntry::Owner if is_read => Ok(core.caller_as_of(client, world.account)?),
+            WorldEntry::Owner if is_read => Ok(core.caller_as_of(client, Some(world.account))?),
             WorldEntry::Owner => Ok(core.caller(client)?),
             WorldEntry::World | WorldEntry::Refused | WorldEntry::Outside => {
                 let entered = core.access.enter_world(&who, world.account).map_err(Problem::from_access)?;

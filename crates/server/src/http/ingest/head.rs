@@ -6,11 +6,10 @@ use std::io::Read;
 use flate2::read::MultiGzDecoder;
 use history::ingest::{Receipt, Rows};
 use market::Timestamp;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::ingest::{BYTES_MAX, NewBatch, ROWS_MAX};
+use crate::kit::doc::described_only;
 use crate::kit::{Call, Problem};
 
 const SOURCE_MAX: usize = 40;
@@ -26,71 +25,65 @@ pub(super) struct Batch {
     pub(super) rows: Vec<Result<Value, String>>,
 }
 
-/// A batch of candles.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "IngestCandles")]
-#[expect(dead_code, reason = "it describes the body in the OpenAPI document")]
-pub(super) struct CandleBatch {
-    /// Name of the feed: lower-case letters, digits, `.`, `_` and `-`, at most 40.
-    source: String,
-    /// Number of the batch, one more than that of the source's last batch.
-    seq: Option<i64>,
-    /// Numbers may be missing before this one.
-    gap: Option<bool>,
-    rows: Vec<CandleRow>,
-}
+described_only! {
+    /// A batch of candles.
+    #[schemars(rename = "IngestCandles")]
+    pub(super) struct CandleBatch {
+        /// Name of the feed: lower-case letters, digits, `.`, `_` and `-`, at most 40.
+        source: String,
+        /// Number of the batch, one more than that of the source's last batch.
+        seq: Option<i64>,
+        /// Numbers may be missing before this one.
+        gap: Option<bool>,
+        rows: Vec<CandleRow>,
+    }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "IngestCandle")]
-#[expect(dead_code, reason = "it describes the body in the OpenAPI document")]
-pub(super) struct CandleRow {
-    symbol: String,
-    /// `1m`, the default, or `day`.
-    period: Option<String>,
-    /// Start of the candle: RFC 3339, or Unix seconds or milliseconds.
-    time: Value,
-    /// A decimal, as text or as a number, like all prices.
-    open: Value,
-    high: Value,
-    low: Value,
-    close: Value,
-    volume: Value,
-    turnover: Option<Value>,
-    /// Whether the candle is complete. By default it is once its minute is over.
-    r#final: Option<bool>,
-}
+    #[schemars(rename = "IngestCandle")]
+    pub(super) struct CandleRow {
+        symbol: String,
+        /// `1m`, the default, or `day`.
+        period: Option<String>,
+        /// Start of the candle: RFC 3339, or Unix seconds or milliseconds.
+        time: Value,
+        /// A decimal, as text or as a number, like all prices.
+        open: Value,
+        high: Value,
+        low: Value,
+        close: Value,
+        volume: Value,
+        turnover: Option<Value>,
+        /// Whether the candle is complete. By default it is once its minute is over.
+        r#final: Option<bool>,
+    }
 
-/// A batch of trades.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "IngestTrades")]
-#[expect(dead_code, reason = "it describes the body in the OpenAPI document")]
-pub(super) struct TradeBatch {
-    /// Name of the feed: lower-case letters, digits, `.`, `_` and `-`, at most 40.
-    source: String,
-    /// Number of the batch, one more than that of the source's last batch.
-    seq: Option<i64>,
-    /// Numbers may be missing before this one.
-    gap: Option<bool>,
-    /// Build one-minute candles of the trades.
-    build: Option<bool>,
-    rows: Vec<TradeRow>,
-}
+    /// A batch of trades.
+    #[schemars(rename = "IngestTrades")]
+    pub(super) struct TradeBatch {
+        /// Name of the feed: lower-case letters, digits, `.`, `_` and `-`, at most 40.
+        source: String,
+        /// Number of the batch, one more than that of the source's last batch.
+        seq: Option<i64>,
+        /// Numbers may be missing before this one.
+        gap: Option<bool>,
+        /// Build one-minute candles of the trades.
+        build: Option<bool>,
+        rows: Vec<TradeRow>,
+    }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "IngestTrade")]
-#[expect(dead_code, reason = "it describes the body in the OpenAPI document")]
-pub(super) struct TradeRow {
-    symbol: String,
-    /// RFC 3339, or Unix seconds or milliseconds.
-    time: Value,
-    price: Value,
-    volume: Value,
-    /// `up`, `down` or `neutral`, or a number of the protocol.
-    direction: Option<Value>,
-    /// Trade type of the exchange.
-    r#type: Option<String>,
-    /// Id of the trade at its source. A trade with a known id is not added again.
-    id: Option<Value>,
+    #[schemars(rename = "IngestTrade")]
+    pub(super) struct TradeRow {
+        symbol: String,
+        /// RFC 3339, or Unix seconds or milliseconds.
+        time: Value,
+        price: Value,
+        volume: Value,
+        /// `up`, `down` or `neutral`, or a number of the protocol.
+        direction: Option<Value>,
+        /// Trade type of the exchange.
+        r#type: Option<String>,
+        /// Id of the trade at its source. A trade with a known id is not added again.
+        id: Option<Value>,
+    }
 }
 
 impl Batch {
