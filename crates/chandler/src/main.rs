@@ -18,6 +18,7 @@ mod log;
 mod machine;
 mod open_hours;
 mod output;
+mod paper_flags;
 mod progress;
 mod remote;
 mod sdk;

@@ -69,12 +69,16 @@ mod queue;
 mod registry;
 mod replay;
 mod sequence;
+mod traded;
 
 pub use minute::{Clock, Minute};
 pub use prints::{Growth, Print, PrintPrice, prints};
-pub use publish::{Outcome, Published, Traded, Update, corrected, end_of_day, opening, single_trades};
+pub use publish::{
+    Outcome, PRINTS_MAX, Published, Traded, Update, corrected, end_of_day, opening, single_trades,
+};
 pub use push::{Board, Figures, Push, QuotePush, StatusChange, Tag, TradeStatus, TradesPush};
 pub use queue::{BYTES_MAX, EncodedPush, Full, Outgoing, PUSHES_MAX, PushQueue};
 pub use registry::{Arrival, ConnectionId, FirstPush, Registry, SubType, SubTypes};
 pub use replay::{Due, Phase, Replay};
 pub use sequence::Sequence;
+pub use traded::with_traded_minutes;

@@ -120,7 +120,7 @@ impl Traded {
 }
 
 /// Maximum number of prints in a push.
-const PRINTS_MAX: usize = 500;
+pub const PRINTS_MAX: usize = 500;
 
 /// Returns the pushes of single trades of one second, unchanged.
 pub fn single_trades(

@@ -1,13 +1,16 @@
 //! Pushes of one security under a simulated clock, computed from its stored candles for a time
 //! window.
 
-use market::{Candle, Candles, Date, Session, Symbol, Timestamp, TradeHours, Trades, Venue};
+use std::borrow::Cow;
+
+use market::{Candle, Candles, Date, Session, Symbol, Timestamp, Trades, Venue};
 
 use crate::minute::{Clock, Minute};
 use crate::prints::Growth;
 use crate::publish::{Published, Traded, Update, end_of_day, opening, single_trades};
 use crate::push::{Board, Figures, Push, QuotePush, StatusChange, TradeStatus};
 use crate::sequence::Sequence;
+use crate::traded::with_traded_minutes;
 
 /// Maximum time between a candle's stamp and its completion, in seconds. A tail lasts at most one
 /// hour.
@@ -43,7 +46,7 @@ pub struct Due {
     pub symbol: Symbol,
     pub pushes: Vec<Push>,
     /// Whether clients cannot build the candle of this minute: it is complete and does not continue
-    /// the state built of its trades, or these are its first trades and it has no candle.
+    /// the state built of its trades.
     pub is_unreachable: bool,
 }
 
@@ -71,8 +74,6 @@ struct Event {
 enum Kind {
     /// A one-minute candle, and its row in `minutes`.
     Minute(Candle, usize),
-    /// Single trades of a minute without a candle.
-    Trades(Minute),
     Day(Candle),
     Status,
 }
@@ -99,6 +100,20 @@ impl Replay<'_> {
     /// Returns the pushes due after `after` and up to `until`, inclusive, in order. Two adjacent
     /// windows return the same pushes as one window that covers both.
     pub fn between(&self, after: Timestamp, until: Timestamp) -> Vec<Due> {
+        self.with_traded(|replay| replay.pushes(after, until))
+    }
+
+    /// Calls `replay` with this replay, whose minutes include those that have trades and no candle:
+    /// the fold of its trades is the candle of such a minute.
+    fn with_traded<T>(&self, replay: impl FnOnce(&Replay<'_>) -> T) -> T {
+        let minutes = match self.trades.filter(|_| self.board == Board::Security) {
+            Some(trades) => with_traded_minutes(self.venue, self.minutes, trades),
+            None => Cow::Borrowed(self.minutes),
+        };
+        replay(&Replay { minutes: &minutes, ..*self })
+    }
+
+    fn pushes(&self, after: Timestamp, until: Timestamp) -> Vec<Due> {
         let mut lanes: [Option<Lane>; Session::ALL.len()] = [None; Session::ALL.len()];
         let mut instant = None;
         let mut sequence = Sequence::default();
@@ -120,7 +135,6 @@ impl Replay<'_> {
                     (push.map(Push::Quote).into_iter().collect(), false)
                 }
                 Kind::Minute(candle, row) => self.minute(&event, (candle, row), &mut lanes, &mut sequence),
-                Kind::Trades(minute) => self.without_candle(event.at, &minute, &mut sequence),
             };
             for push in &mut pushes {
                 if let Push::Quote(quote) = push {
@@ -149,6 +163,10 @@ impl Replay<'_> {
     /// that time, without growth, in a session that `sees` accepts. Returns `None` if no such quote
     /// was pushed.
     pub fn latest(&self, at: Timestamp, sees: impl Fn(Session) -> bool) -> Option<QuotePush> {
+        self.with_traded(|replay| replay.last_quote(at, sees))
+    }
+
+    fn last_quote(&self, at: Timestamp, sees: impl Fn(Session) -> bool) -> Option<QuotePush> {
         let rows = self.minutes.time.partition_point(|time| *time <= at.0);
         let acted = |row: &usize| {
             let candle = self.minutes.get(*row)?;
@@ -159,7 +177,7 @@ impl Replay<'_> {
         };
         let day = self.ends(Timestamp(i64::MIN), at).map(|(end, _)| end).next_back();
         let last_since = |from: Timestamp| {
-            let dues = self.between(Timestamp(from.0.saturating_sub(1)), at);
+            let dues = self.pushes(Timestamp(from.0.saturating_sub(1)), at);
             let pushes = dues.into_iter().flat_map(|due| due.pushes);
             let quotes = pushes.filter_map(|push| match push {
                 Push::Quote(quote) if sees(quote.session) => Some(quote),
@@ -195,7 +213,6 @@ impl Replay<'_> {
             }
             events.extend([acts].into_iter().filter(is_due));
         }
-        events.extend(self.trades_without_candle(after, until));
         let ends = self.ends(after, until);
         let ends = ends.map(|(at, candle)| Event { at, phase: Phase::EndOfDay, kind: Kind::Day(candle) });
         events.extend(ends);
@@ -205,34 +222,6 @@ impl Replay<'_> {
         events.extend(statuses.filter(is_due));
         events.sort_by_key(|event| (event.at, event.phase));
         events
-    }
-
-    /// Returns the seconds with single trades of minutes without a candle.
-    fn trades_without_candle(&self, after: Timestamp, until: Timestamp) -> Vec<Event> {
-        let Some(trades) = self.trades.filter(|_| self.board == Board::Security) else { return Vec::new() };
-        let rows = trades.within(after.0.saturating_add(1)..until.0.saturating_add(1));
-        let mut seconds = trades.time.get(rows).unwrap_or_default().to_vec();
-        seconds.dedup();
-        let mut hours = TradeHours::new(self.venue);
-        let events = seconds.into_iter().map(Timestamp).filter_map(|at| {
-            let stamp = hours.place(at).ok()?.minute?;
-            if self.minutes.time.binary_search(&stamp.0).is_ok() {
-                return None;
-            }
-            let kind = Kind::Trades(Minute::of(self.venue, stamp)?);
-            Some(Event { at, phase: Phase::Opens, kind })
-        });
-        events.collect()
-    }
-
-    /// Returns the pushes of the single trades of one second in a minute without a candle, and
-    /// whether they are the first of it. Answers do not show such a minute, so there is no quote.
-    fn without_candle(&self, at: Timestamp, minute: &Minute, sequence: &mut Sequence) -> (Vec<Push>, bool) {
-        let Some(trades) = self.traded(minute) else { return (Vec::new(), false) };
-        let rows = trades.within(at.0..at.0.saturating_add(1));
-        let is_first = rows.start == 0;
-        let of_second = rows.filter_map(|row| trades.get(row));
-        (single_trades(self.symbol, minute.session, of_second, sequence), is_first)
     }
 
     /// Returns the daily candles whose trading day ends after `after` and up to `until`, inclusive,

@@ -7,6 +7,7 @@
 //!
 //! - a one-minute candle is complete after its minute; until then it shows its open, or the fold of
 //!   its trades so far if single trades of that minute are stored,
+//! - a minute with trades and without a candle shows the fold of its trades (`traded.rs`),
 //! - a closing candle after the tail of its segment,
 //! - a coarse candle after its last minute,
 //! - a daily candle after the regular hours of its day.
@@ -188,6 +189,13 @@ impl AsOf {
             Some(Edge { from, minutes, running_from: known.complete_until, prefer: Prefer::Minutes })
         });
         Horizon { until: known.shown_until, edge }
+    }
+
+    /// Returns the edge of candles shorter than a day from a stamp on.
+    pub(crate) fn clock_edge(self, venue: &Venue, from: Timestamp) -> Edge {
+        let known = self.minutes(venue);
+        let minutes = from..known.shown_until;
+        Edge { from, minutes, running_from: known.complete_until, prefer: Prefer::Minutes }
     }
 
     /// Returns the edge for daily and longer candles. A day that is not over is folded from its

@@ -3,10 +3,11 @@
 
 use std::ops::Range;
 
-use market::{Candles, Date, Grain, Period, Symbol, Timestamp, Venue, fold};
+use market::{Candle, Candles, Date, Grain, Period, Symbol, Timestamp, Venue, fold};
 use store::{Series, Snapshot};
 
 use crate::as_of::{Edge, Prefer, RunningTrades, hide};
+use crate::lane_of;
 use crate::plan::{Plan, Rows};
 use crate::query::HistoryError;
 use crate::read::{interleave, read_back, read_lanes};
@@ -22,6 +23,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) symbol: &'a Symbol,
     pub(crate) plan: &'a Plan,
     pub(crate) trades: RunningTrades,
+    /// The folds of minutes with trades and without a stored candle.
+    pub(crate) traded: &'a Candles,
 }
 
 impl Sources<'_> {
@@ -68,7 +71,11 @@ impl Sources<'_> {
     fn minutes(&self, window: Range<Timestamp>) -> Result<Candles, HistoryError> {
         let minutes = |series: &Series| Series { grain: Grain::Minute, ..series.clone() };
         let series: Vec<Series> = self.plan.series.iter().map(minutes).collect();
-        read_lanes(self.snapshot, &series, window, ALL)
+        let stored = read_lanes(self.snapshot, &series, window.clone(), ALL)?;
+        let at = |stamp: Timestamp| self.traded.time.partition_point(|time| *time < stamp.0);
+        let mut folds = self.traded.clone();
+        folds.retain_rows(at(window.start)..at(window.end).max(at(window.start)));
+        Ok(if folds.is_empty() { stored } else { interleave(&stored, &folds) })
     }
 
     /// Reads the one-minute candles that replace an unfinished roll-up, or that are still running.
@@ -157,6 +164,26 @@ impl Sources<'_> {
     fn overflow(&self, source: fold::Overflow) -> HistoryError {
         HistoryError::Overflow { symbol: self.symbol.clone(), source }
     }
+}
+
+/// Returns those of the folds of trades whose minutes are within a window, in the lanes of some
+/// series, and without a stored candle.
+pub(crate) fn without_candle(
+    snapshot: &Snapshot<'_>,
+    series: &[Series],
+    window: &Range<Timestamp>,
+    folds: &Candles,
+) -> Result<Candles, HistoryError> {
+    let series: Vec<Series> =
+        series.iter().map(|series| Series { grain: Grain::Minute, ..series.clone() }).collect();
+    let is_shown = |candle: &Candle| {
+        window.contains(&candle.time) && series.iter().any(|series| series.lane == lane_of(candle.session))
+    };
+    let folds: Candles = folds.iter().filter(is_shown).collect();
+    let (Some(first), Some(last)) = (folds.time.first(), folds.time.last()) else { return Ok(folds) };
+    let window = Timestamp(*first)..Timestamp(last.saturating_add(1));
+    let stored = read_lanes(snapshot, &series, window, ALL)?;
+    Ok(folds.iter().filter(|fold| stored.time.binary_search(&fold.time.0).is_err()).collect())
 }
 
 /// Folds the one-minute candles of each day into one daily candle.

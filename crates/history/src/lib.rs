@@ -62,6 +62,7 @@ mod removal;
 mod sizes;
 mod trade_blocks;
 mod trade_status;
+mod traded;
 mod trades;
 
 pub use as_of::{AsOf, Edge, Prefer, RunningTrades};

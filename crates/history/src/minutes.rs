@@ -8,6 +8,7 @@ use block::{Block, BlockError};
 use market::{Candle, Candles, Date, Grain, Price, Session, Symbol, Timestamp};
 use store::{Lane, Series, View};
 
+use crate::as_of::AsOf;
 use crate::lane_of;
 use crate::query::HistoryError;
 use crate::read::{History, interleave};
@@ -33,6 +34,35 @@ impl History {
             merged = if merged.is_empty() { lane } else { interleave(&merged, &lane) };
         }
         Ok(merged)
+    }
+
+    /// Returns the one-minute candles of all sessions within a half-open window, and the folds of the
+    /// trades that are visible at `as_of`, of minutes without a candle.
+    pub fn known_minutes(
+        &self,
+        view: &View,
+        symbol: &Symbol,
+        stamps: Range<Timestamp>,
+        as_of: AsOf,
+    ) -> Result<Candles, HistoryError> {
+        let stored = self.minutes(view, symbol, stamps.clone())?;
+        let folds = self.folds(view, symbol, as_of)?;
+        let is_missing =
+            |fold: &Candle| stamps.contains(&fold.time) && stored.time.binary_search(&fold.time.0).is_err();
+        let folds: Candles = folds.iter().filter(is_missing).collect();
+        Ok(if folds.is_empty() { stored } else { interleave(&stored, &folds) })
+    }
+
+    /// Returns the newest fold of trades of each minute of a session that is visible at `as_of`.
+    /// Its minute may have a stored candle.
+    pub fn last_fold_of(
+        &self,
+        view: &View,
+        symbol: &Symbol,
+        session: Session,
+        as_of: AsOf,
+    ) -> Result<Option<Candle>, HistoryError> {
+        Ok(self.folds(view, symbol, as_of)?.iter().filter(|fold| fold.session == session).last())
     }
 
     /// Returns the stored daily candles within a half-open window, not limited by a clock.

@@ -23,7 +23,7 @@ use quick_cache::sync::Cache;
 use store::{BlockEntry, Reader, Series, Snapshot};
 
 use crate::HistoryError;
-use crate::as_of::{Edge, Prefer};
+use crate::as_of::{AsOf, Edge, Prefer};
 use crate::edge::Sources;
 use crate::own::has_own;
 use crate::plan::{Plan, Take};
@@ -100,6 +100,10 @@ struct Directory {
     entries: Vec<BlockEntry>,
     /// Whether coarse candles may exist, so that this series alone is not the complete answer.
     has_own: bool,
+    /// Whether single trades are stored, whose folds a replay may show.
+    has_trades: bool,
+    /// The first minute that has trades and no candle, if all trades are visible.
+    traded_from: Option<Timestamp>,
 }
 
 /// Maximum number of cached directories; all are dropped when the limit is reached. A store of a
@@ -145,29 +149,37 @@ impl<E: Encoded> PageCache<E> {
         reader: &mut Reader,
         history: &History,
         plan: &Plan,
+        as_of: AsOf,
     ) -> Result<Option<Slices<E::Piece>>, HistoryError> {
         let Some(series) = plan.stored() else { return Ok(None) };
         let snapshot = reader.snapshot_of(&series.symbol)?;
         let known = self.known(series, snapshot.version()?);
         let directory = match known {
             Some(known) => Some(known),
-            None => self.read(&snapshot, series)?,
+            None => self.read(&snapshot, history, series)?,
         };
         // If the series has no blocks, the slow path determines the error.
         let Some(directory) = directory.filter(|found| found.is_all()) else {
             return Ok(None);
         };
+        let (symbol, venue) = (&series.symbol, history.venue(&series.symbol));
+        let traded = match directory.has_trades {
+            true => history.without_candle(&snapshot, plan, as_of)?,
+            false => Candles::default(),
+        };
+        let widened = traded.time.first().map(|first| plan.including(venue, Timestamp(*first), as_of));
+        let plan = widened.as_ref().unwrap_or(plan);
         let walk = Walk::new(self, series, &directory, plan, Some(&snapshot));
         let Some(edge) = &plan.edge else { return walk.slices(plan.take) };
         // The next query needs the directory of the one-minute series to decide whether it can be
         // answered from memory.
         let minutes = minutes_of(series);
         if self.known(&minutes, directory.version).is_none() {
-            self.read(&snapshot, &minutes)?;
+            self.read(&snapshot, history, &minutes)?;
         }
-        let symbol = &series.symbol;
-        let (venue, trades) = (history.venue(symbol), history.running_trades());
-        let made = Sources { snapshot: &snapshot, venue, symbol, plan, trades }.made(edge)?;
+        let trades = history.running_trades();
+        let made =
+            Sources { snapshot: &snapshot, venue, symbol, plan, trades, traded: &traded }.made(edge)?;
         let found = walk.until(edge.from).slices_before(plan.take, &made)?;
         Ok(found.filter(|found| found.rows > 0))
     }
@@ -193,6 +205,7 @@ impl<E: Encoded> PageCache<E> {
         &self,
         version: i64,
         plan: &Plan,
+        as_of: AsOf,
     ) -> Result<Option<Slices<E::Piece>>, HistoryError> {
         let Some(series) = plan.stored() else { return Ok(None) };
         // The lock is held for about a microsecond. Cloning the `Arc` instead would contend for its
@@ -202,6 +215,9 @@ impl<E: Encoded> PageCache<E> {
         let Some(directory) = known(series).filter(|found| found.is_all()) else {
             return Ok(None);
         };
+        if directory.may_fold(plan, as_of) {
+            return Ok(None);
+        }
         if let Some(edge) = &plan.edge
             && !directory.is_enough(edge, plan.sources.end, || known(&minutes_of(series)))
         {
@@ -217,13 +233,24 @@ impl<E: Encoded> PageCache<E> {
 
     /// Reads the block directory of a series and caches it. The directory is empty if the series
     /// does not exist. Returns `None` for an unknown security.
-    fn read(&self, snapshot: &Snapshot<'_>, series: &Series) -> Result<Option<Arc<Directory>>, HistoryError> {
+    fn read(
+        &self,
+        snapshot: &Snapshot<'_>,
+        history: &History,
+        series: &Series,
+    ) -> Result<Option<Arc<Directory>>, HistoryError> {
         let version = snapshot.version()?;
         let Some(decimals) = snapshot.decimals(&series.symbol)? else { return Ok(None) };
         let entries = snapshot.blocks(series, None, None)?;
         let may_have = series.grain.period().own_sources().next().is_some();
         let has_own = may_have && has_own(snapshot, &series.symbol)?;
-        let directory = Arc::new(Directory { version, decimals, entries, has_own });
+        let has_trades = history.may_have_trades(snapshot, &series.symbol)?;
+        let traded_from = match (has_trades, entries.last()) {
+            (true, Some(_)) => history.first_without_candle(snapshot, series)?,
+            _ => None,
+        };
+        let directory = Directory { version, decimals, entries, has_own, has_trades, traded_from };
+        let directory = Arc::new(directory);
         if let Ok(mut all) = self.directories.write() {
             if all.len() >= DIRECTORIES_MAX {
                 all.clear();
@@ -239,6 +266,15 @@ impl Directory {
     /// answer.
     fn is_all(&self) -> bool {
         !self.entries.is_empty() && !self.has_own
+    }
+
+    /// Returns whether folds of trades may be part of the answer to a plan.
+    fn may_fold(&self, plan: &Plan, as_of: AsOf) -> bool {
+        let Some(window) = plan.folds_within(as_of).filter(|_| self.has_trades) else { return false };
+        match as_of {
+            AsOf::Live(_) => self.traded_from.is_some_and(|from| from < window.end),
+            AsOf::Replay(_) => true,
+        }
     }
 
     /// Returns whether any candle is stamped at `at` or later.

@@ -39,6 +39,9 @@ pub enum Take {
     Last(usize),
 }
 
+/// How long ago the folds of trades can be needed, in seconds: a query that ends earlier does not
+/// check for trades.
+const RECENT: i64 = 10 * 86_400;
 const ALWAYS: Timestamp = Timestamp(i64::MIN);
 
 impl Take {
@@ -86,6 +89,29 @@ impl Plan {
         let sources = stamps.start.max(floor)..until;
         let edge = horizon.edge.filter(|edge| edge.from < sources.end && !sources.is_empty());
         Plan { series, period, sources, stamps, edge, rows: take.rows(period), take }
+    }
+
+    /// Returns the range of one-minute stamps within which the folds of minutes without a candle are
+    /// part of the answer. `None` if the newest days are not.
+    pub(crate) fn folds_within(&self, as_of: AsOf) -> Option<Range<Timestamp>> {
+        let window = match (self.period, &self.edge) {
+            (Period::Clock(_), _) => self.sources.clone(),
+            (Period::Calendar(_), Some(edge)) => edge.minutes.clone(),
+            (Period::Calendar(_), None) => return None,
+        };
+        let is_recent = window.end.0.saturating_add(RECENT) > as_of.now().0;
+        Some(window).filter(|window| is_recent && window.start < window.end)
+    }
+
+    /// Returns this plan, with an edge that includes the fold of a minute.
+    pub(crate) fn including(&self, venue: &Venue, stamp: Timestamp, as_of: AsOf) -> Plan {
+        let from = match self.period {
+            Period::Calendar(_) => return self.clone(),
+            Period::MINUTE => stamp,
+            Period::Clock(length) => venue.slot(stamp).map_or(stamp, |slot| slot.bucket(length, stamp).0),
+        };
+        let from = self.edge.iter().map(|edge| edge.from).chain([from]).min().unwrap_or(from);
+        Plan { edge: Some(as_of.clock_edge(venue, from)), ..self.clone() }
     }
 
     /// Returns this plan, limited to `count` candles.

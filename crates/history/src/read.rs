@@ -1,22 +1,27 @@
 use std::ops::{ControlFlow, Range};
 
 use block::{Block, BlockError, Columns};
-use market::{Candles, Grain, Period, Symbol, Timestamp, Venue, Venues, fold};
+use market::{Candles, Date, Grain, Period, Symbol, Timestamp, Venue, Venues, fold};
 use store::{BlockEntry, Body, Reader, Series, Snapshot, StoreError, View};
 
 use crate::adjustment;
 use crate::as_of::{AsOf, RunningTrades};
-use crate::edge::Sources;
+use crate::edge::{Sources, without_candle};
 use crate::own::Mixed;
 use crate::plan::{Plan, Rows, Take};
 use crate::query::{Adjust, HistoryError, Query};
+use crate::traded::FoldCache;
 
 /// Answers queries from a store. Holds the market rules; every thread passes its own reader.
 #[derive(Debug)]
 pub struct History {
     venues: Venues,
     running_trades: RunningTrades,
+    folds: FoldCache,
 }
+
+/// An instant after all trades: the year 2200.
+const LATEST: Timestamp = Timestamp(7_258_118_400);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -29,7 +34,7 @@ pub struct Answer {
 
 impl History {
     pub fn new(venues: Venues) -> History {
-        History { venues, running_trades: RunningTrades::default() }
+        History { venues, running_trades: RunningTrades::default(), folds: FoldCache::default() }
     }
 
     /// Returns the same rules with another visibility of trades.
@@ -75,7 +80,8 @@ impl History {
         };
         // Coarse candles need a second statement, and both statements must read the same snapshot.
         let may_mix = plan.period.own_sources().next().is_some();
-        if query.adjust == Adjust::None && !may_mix {
+        let may_fold = plan.folds_within(as_of).is_some() && self.may_have_trades(reader.view(), symbol)?;
+        if !may_fold && query.adjust == Adjust::None && !may_mix {
             match read_back(reader.view(), plan) {
                 Ok(Some((decimals, sources))) => return finish(decimals, sources, false),
                 // If a block was replaced during the read, read again within a snapshot.
@@ -88,7 +94,10 @@ impl History {
             return Err(HistoryError::UnknownSecurity(symbol.clone()));
         };
         let trades = self.running_trades;
-        let sources = Sources { snapshot: &snapshot, venue, symbol, plan, trades };
+        let traded = self.without_candle(&snapshot, plan, as_of)?;
+        let widened = traded.time.first().map(|first| plan.including(venue, Timestamp(*first), as_of));
+        let plan = widened.as_ref().unwrap_or(plan);
+        let sources = Sources { snapshot: &snapshot, venue, symbol, plan, trades, traded: &traded };
         let mixed = if may_mix { Mixed::of(sources, as_of)? } else { None };
         let is_mixed = mixed.is_some();
         let mut sources = match mixed {
@@ -123,7 +132,48 @@ impl History {
     /// Returns whether a security has any visible candle.
     fn has_any(&self, snapshot: &Snapshot<'_>, symbol: &Symbol, as_of: AsOf) -> Result<bool, HistoryError> {
         let venue = self.venue(symbol);
-        Ok(snapshot.series_of(symbol)?.iter().any(|series| as_of.shows(venue, series)))
+        let has_series = snapshot.series_of(symbol)?.iter().any(|series| as_of.shows(venue, series));
+        Ok(has_series || !self.folds(snapshot, symbol, as_of)?.is_empty())
+    }
+
+    /// Returns whether a security has single trades.
+    pub(crate) fn may_have_trades(&self, view: &View, symbol: &Symbol) -> Result<bool, HistoryError> {
+        Ok(!view.trade_days_back(symbol, Date::MAX, 1)?.is_empty())
+    }
+
+    /// Returns the folds of the trades of each minute that are visible at an instant, in the newest
+    /// days with trades. Minutes with a stored candle are among them.
+    pub(crate) fn folds(&self, view: &View, symbol: &Symbol, as_of: AsOf) -> Result<Candles, HistoryError> {
+        match (self.running_trades, as_of) {
+            (RunningTrades::Hidden, AsOf::Replay(_)) => Ok(Candles::default()),
+            _ => self.folds.at(view, self.venue(symbol), symbol, as_of),
+        }
+    }
+
+    /// Returns the first minute of a series that has trades and no candle, if all trades are visible.
+    pub(crate) fn first_without_candle(
+        &self,
+        snapshot: &Snapshot<'_>,
+        series: &Series,
+    ) -> Result<Option<Timestamp>, HistoryError> {
+        let (symbol, series) = (&series.symbol, std::slice::from_ref(series));
+        let folds = self.folds(snapshot, symbol, AsOf::Live(LATEST))?;
+        let always = Timestamp(i64::MIN)..Timestamp(i64::MAX);
+        Ok(without_candle(snapshot, series, &always, &folds)?.time.first().copied().map(Timestamp))
+    }
+
+    /// Returns the folds of trades that a plan needs: of minutes without a stored candle.
+    pub(crate) fn without_candle(
+        &self,
+        snapshot: &Snapshot<'_>,
+        plan: &Plan,
+        as_of: AsOf,
+    ) -> Result<Candles, HistoryError> {
+        let Some((series, window)) = plan.series.first().zip(plan.folds_within(as_of)) else {
+            return Ok(Candles::default());
+        };
+        let folds = self.folds(snapshot, &series.symbol, as_of)?;
+        without_candle(snapshot, &plan.series, &window, &folds)
     }
 
     /// Returns the corporate actions of a security that are ignored, with the reasons.

@@ -19,6 +19,7 @@ use store::{AccountId, ImportRecord, Reader, ServerLock, Store, StoreError};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use trading::Tables;
+use world::Span;
 
 use crate::backoff::Backoff;
 use crate::caller::{Caller, Client};
@@ -398,9 +399,17 @@ impl Core {
     }
 
     /// Returns the market time of a world.
-    fn world_now(&self, account: AccountId) -> Result<AsOf, Refusal> {
+    pub(crate) fn world_now(&self, account: AccountId) -> Result<AsOf, Refusal> {
         let world = self.worlds.of(&self.access.database(), account)?;
         Ok(AsOf::Replay(world.now(self.uptime())))
+    }
+
+    /// Returns the first and the last instant of the caller's world, or `None` if it has none.
+    pub(crate) fn world_span(&self, caller: &Caller) -> Result<Option<Span>, Refusal> {
+        if !caller.who.is_of_world() {
+            return Ok(None);
+        }
+        Ok(Some(self.worlds.of(&self.access.database(), caller.who.account())?.span.get()))
     }
 
     /// Returns the server's market time, for jobs and for pages without a caller. A request takes

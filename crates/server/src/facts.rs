@@ -166,7 +166,7 @@ pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
     let (load, (hits, misses)) = (site.core.page_cache.load(), site.core.metrics.cache_looks());
     let (answered, refused) = site.core.metrics.request_totals();
     let PushLoad { connections: subscribed, streams, securities, waiting, longest: _ } =
-        site.core.live.load();
+        site.core.live.load().and(site.core.world_lives.load());
     Ok(Status {
         version: env!("CARGO_PKG_VERSION"),
         started_at: Instant::utc(site.core.started_at),

@@ -36,7 +36,7 @@ pub use accounts::{
     MonthUsage, NewAccountRow, NewDevice, NewLink, NewTokens, NewWorldRow, OrderReport, PasswordLinkRow,
     Person, RateRow, RecordedLevel, Redemption, Renewal, RenewalOutcome, ReportedAssetsRow, ReportedHolding,
     ReportedOrdersRow, Revocation, RightRow, Spend, TokenKind, TokenRow, WorldChange, WorldClock, WorldLine,
-    WorldRow,
+    WorldRow, WorldSpan,
 };
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,
@@ -49,8 +49,8 @@ pub use candles::{
     IngestWriter, Lane, MIRROR_REPORTS_MAX, Margin, MirrorId, MirrorJob, MirrorReport, MirrorRow,
     MirrorSecurity, NewBlock, NewImport, ParseSeriesError, PartialMinute, QUARANTINE_TEXT_MAX,
     QuarantineEntry, QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store,
-    StoredAction, Suspension, Tail, TailChange, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol,
-    VersionReader, View, Writer,
+    StoreNews, StoredAction, Suspension, Tail, TailChange, Totals, TradeDay, TradeSizes, TradeSource,
+    TradedSymbol, VersionReader, View, Writer,
 };
 pub use cluster::{
     Arrival, Fit, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,

@@ -358,7 +358,7 @@ fn us_trades(venue: &Venue, rows: &[(&str, &str, i64, u8)]) -> Trades {
 }
 
 #[test]
-fn trades_of_a_minute_without_a_candle_are_pushed_without_a_quote() {
+fn the_fold_of_its_trades_is_the_candle_of_a_minute_without_one() {
     let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
     let rows = [("09:31:50", "190", 10, 0), ("09:32:03", "190.1", 5, 0), ("09:32:03", "190.2", 6, b'W')];
     let trades = us_trades(venue, &[&rows[..], &[("09:32:09", "190.3", 7, 0)]].concat());
@@ -371,11 +371,17 @@ fn trades_of_a_minute_without_a_candle_are_pushed_without_a_quote() {
         ("2026-07-15 09:32", "2026-07-15 09:40"),
         &[
             "09:32:03 Opens 104 1784122323000000 190.100 x 5 at +1784122323, 190.200 x 6 at +1784122323 [W]",
+            "09:32:03 Opens 101 1784122323000000 last 190.100 open 190.000 high 190.100 low 190.000 volume 21 \
+             turnover 3991.700 current 11 / 2091.700 at 1784122323",
             "09:32:09 Opens 104 1784122329000000 190.300 x 7 at +1784122329",
+            "09:32:09 Opens 101 1784122329000000 last 190.300 open 190.000 high 190.300 low 190.000 volume 28 \
+             turnover 5323.800 current 7 / 1332.100 at 1784122329",
         ],
     );
     let dues = replay.between(at(venue, "2026-07-15 09:30"), at(venue, "2026-07-15 09:40"));
-    assert_eq!(dues.iter().filter(|due| due.is_unreachable).count(), 1, "once for the minute");
+    assert!(dues.iter().all(|due| !due.is_unreachable));
+    let last = replay.latest(at(venue, "2026-07-15 09:40"), |_| true).unwrap();
+    assert_eq!((last.figures.volume, last.time), (28, at(venue, "2026-07-15 09:32:09")));
     let index = Replay { board: Board::Index, ..replay };
     assert_eq!(index.between(at(venue, "2026-07-15 09:32"), at(venue, "2026-07-15 09:40")), []);
 }

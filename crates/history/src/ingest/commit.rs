@@ -1,5 +1,8 @@
 //! A committed batch, and its bytes in the log.
 
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
 use market::{Candle, Grain, Price, Session, Symbol, Timestamp, Trade, TradeDirection, TradeType, Turnover};
 use store::{IngestBatch, Series};
 
@@ -72,6 +75,20 @@ pub struct Counts {
 }
 
 impl Commit {
+    /// Returns the sequence numbers that are reserved for a row: candles first, then trades.
+    pub fn numbers(&self, row: usize) -> RangeInclusive<i64> {
+        let row = i64::try_from(row).unwrap_or(i64::MAX);
+        let first = self.push_from.saturating_add(row.saturating_mul(NUMBERS_PER_ROW.into()));
+        first..=first.saturating_add(i64::from(NUMBERS_PER_ROW) - 1)
+    }
+
+    /// Returns for each security the last number that is reserved for its rows.
+    pub fn last_numbers(&self) -> HashMap<&Symbol, i64> {
+        let symbols = self.candles.iter().map(|row| &row.symbol);
+        let symbols = symbols.chain(self.trades.iter().map(|row| &row.symbol));
+        symbols.enumerate().map(|(row, symbol)| (symbol, *self.numbers(row).end())).collect()
+    }
+
     /// Returns its cost in memory: its stored rows, and one for the batch itself, because a batch
     /// may have none.
     pub(super) fn weight(&self) -> usize {
@@ -86,6 +103,8 @@ impl CommittedCandle {
     }
 }
 
+/// Sequence numbers that are reserved for each row. A minute of an index makes at most four pushes.
+pub(super) const NUMBERS_PER_ROW: u8 = 8;
 const FORMAT: u8 = 1;
 const DAY: u8 = 1;
 const FINAL: u8 = 2;

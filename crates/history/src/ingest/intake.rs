@@ -6,6 +6,7 @@ use files::{CandleRow, TradeRow};
 use market::{Candle, Date, Flaw, Grain, Symbol, Timestamp, Trade, Venues};
 use store::{Append, IngestLog, Reader, Series, Store};
 
+use super::commit::NUMBERS_PER_ROW;
 use super::known::Known;
 use super::{
     Commit, CommittedCandle, CommittedTrade, Counts, Effect, IngestError, MergeVersions, Merger,
@@ -18,8 +19,6 @@ use crate::lane_of;
 
 const MICROSECONDS: i64 = 1_000_000;
 const DAY_S: i64 = 86_400;
-/// Sequence numbers that are reserved for each row. A minute of an index makes at most four pushes.
-const PUSHES_A_ROW: usize = 8;
 
 /// How long a batch is stored at least after it was merged, in microseconds: servers push it in the
 /// meantime.
@@ -292,7 +291,7 @@ fn put(
         revision: append.id(),
     };
     let rows = candles.len() + trades.len();
-    let push_from = append.reserve_pushes(now_us, rows * PUSHES_A_ROW)?;
+    let push_from = append.reserve_pushes(now_us, rows * usize::from(NUMBERS_PER_ROW))?;
     let commit = Commit {
         id: append.id(),
         push_from,

@@ -194,6 +194,7 @@ impl Merger {
             adjustment::keep_all(&mut batch, &self.venues)?;
         }
         ledger.close(&mut batch, contributions)?;
+        batch.put_push_numbers(last_numbers(&commits))?;
         batch.ingest_applied_through(through)?;
         let after = batch.version()?;
         let next_final = batch.next_final_minute()?;
@@ -202,6 +203,13 @@ impl Merger {
         self.tails.committed(after, ends);
         Ok(Merged { through, has_changed: true, has_more, next_final })
     }
+}
+
+/// Returns the last number that the batches reserve for the pushes of each security.
+fn last_numbers(commits: &[Arc<Commit>]) -> HashMap<&Symbol, i64> {
+    let mut last = HashMap::new();
+    commits.iter().for_each(|commit| last.extend(commit.last_numbers()));
+    last
 }
 
 /// Records which minutes are final.

@@ -348,8 +348,9 @@ fn the_page_cache_does_not_serve_mixed_series() {
     let rows = || {
         let mut reader = shop.store.reader().unwrap();
         let version = reader.version().unwrap();
-        let read = page_cache.slices(&mut reader, &shop.history, &plan).unwrap().map(|found| found.rows);
-        let stored = page_cache.slices_in_memory(version, &plan).unwrap().map(|found| found.rows);
+        let read =
+            page_cache.slices(&mut reader, &shop.history, &plan, as_of).unwrap().map(|found| found.rows);
+        let stored = page_cache.slices_in_memory(version, &plan, as_of).unwrap().map(|found| found.rows);
         assert_eq!(read, stored);
         read
     };

@@ -63,5 +63,5 @@ fn stored_options_are_not_served() {
     let query = question_of(&format!("{OPTION} 1m {{0, -, -, 5}}")).unwrap();
     let plan = history::Plan::of(&query, shop.history.venue(&query.symbol), AsOf::Live(now));
     let version = shop.store.reader().unwrap().version().unwrap();
-    assert!(page_cache.slices_in_memory(version, &plan).unwrap().is_none());
+    assert!(page_cache.slices_in_memory(version, &plan, AsOf::Live(now)).unwrap().is_none());
 }

@@ -77,8 +77,8 @@ fn cached_pages_give_the_same_answers_as_blocks() {
                 shop.history.answer(&mut reader, &query, &plan, as_of).unwrap().candles.iter().collect();
             for page_cache in &page_caches {
                 let context = format!("seed {seed}, turn {turn}, {cut:?}, {plan}");
-                let before = page_cache.slices_in_memory(version, &plan).unwrap();
-                let found = page_cache.slices(&mut reader, &shop.history, &plan).unwrap().unwrap();
+                let before = page_cache.slices_in_memory(version, &plan, as_of).unwrap();
+                let found = page_cache.slices(&mut reader, &shop.history, &plan, as_of).unwrap().unwrap();
                 assert_eq!(found.pieces.concat(), expected, "{context}");
                 assert_eq!(found.rows, expected.len(), "{context}");
                 assert!(before.is_none_or(|before| before == found), "{context}: in memory");
@@ -86,7 +86,10 @@ fn cached_pages_give_the_same_answers_as_blocks() {
                 assert!(load.bytes <= load.bytes_max, "{load:?}: {context}");
             }
             let [large, _, off] = &page_caches;
-            assert!(large.slices_in_memory(version, &plan).unwrap().is_some(), "what was read is kept");
+            assert!(
+                large.slices_in_memory(version, &plan, as_of).unwrap().is_some(),
+                "what was read is kept"
+            );
             assert_eq!(off.load().pages, 0);
         }
     }

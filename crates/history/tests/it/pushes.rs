@@ -139,6 +139,8 @@ struct World {
     minutes: Candles,
     days: Candles,
     trades: Trades,
+    /// Candles of minutes with trades that are not stored.
+    folds: Candles,
 }
 
 fn number(rng: &mut Rng, below: usize) -> i64 {
@@ -185,6 +187,7 @@ impl World {
             minutes: Candles::default(),
             days: Candles::default(),
             trades: Trades::default(),
+            folds: Candles::default(),
         };
         for date in dates.iter().map(|text| date(text)) {
             for (stamp, slot) in venue.day(date).unwrap().minutes() {
@@ -230,6 +233,11 @@ impl World {
             }
             candle = TradeCandles::of(self.venue, date, &trades).unwrap().minutes.get(0).unwrap();
             self.trades.append(&trades);
+            if self.board == Board::Security && self.official != Official::Different && rng.one_in(3) {
+                // No candle is stored: the fold of the trades is the candle.
+                self.folds.push(candle);
+                return;
+            }
         }
         if !rng.one_in(5) {
             grow(rng, self.venue.market(), &mut candle);
@@ -242,7 +250,10 @@ impl World {
         let is_of_day = |candle: &Candle| {
             candle.session == Session::Intraday && self.venue.zone().date(candle.time) == date
         };
-        let minutes: Candles = self.minutes.iter().filter(is_of_day).collect();
+        let mut minutes: Vec<Candle> =
+            self.minutes.iter().chain(self.folds.iter()).filter(is_of_day).collect();
+        minutes.sort_by_key(|candle| candle.time);
+        let minutes: Candles = minutes.into_iter().collect();
         let day = fold::fold_whole(midnight, &minutes).unwrap().get(0);
         match (self.official, day) {
             (Official::Equal, Some(day)) => self.days.push(day),
@@ -312,6 +323,7 @@ impl World {
                 assert_eq!(found.last(), expected.last(), "{period}, {context}");
             }
         }
+        self.check_others(shop, client, (now, &context));
         let day = self.candles(shop, Period::DAY, now).last();
         let regular = client.quotes.get(&Session::Intraday);
         let of_push = |push: &QuotePush| {
@@ -345,6 +357,45 @@ impl World {
             let expected = if is_later { regular.figures.last } else { quote.regular.prev_close };
             assert!(found.is_none_or(|found| found.prev_close == expected), "{session}, {context}");
         }
+    }
+
+    /// Compares what commands 18 and 27 answer: the line of the newest trading day, and the candles of
+    /// a range of dates.
+    fn check_others(&self, shop: &Shop, client: &Client<'_>, (now, context): (Timestamp, &str)) {
+        let reader = &mut shop.store.reader().unwrap();
+        let of_minutes = client.periods.iter().find(|(period, _)| *period == Period::MINUTE);
+        let built = &of_minutes.unwrap().1;
+        let (all, floors, as_of) = (Sessions::All, Floors::NONE, AsOf::Replay(now));
+        let line = shop.history.newest_day_minutes(reader, &self.symbol, all, floors, as_of);
+        if let Ok(Some(line)) = line {
+            let mut expected: Vec<_> = built
+                .iter()
+                .filter(|((_, stamp), _)| self.venue.trading_day(*stamp) == Some(line.day))
+                .map(|((_, stamp), built)| (*stamp, built.prices[3], built.volume, built.turnover))
+                .collect();
+            expected.sort_by_key(|(stamp, ..)| *stamp);
+            let found = line.line();
+            let found =
+                found.map(|of| (of.time, i128::from(of.price.0) * 100, of.volume, of.turnover.0 * 100));
+            assert_eq!(found.collect::<Vec<_>>(), expected, "line, {context}");
+        } else {
+            assert!(built.is_empty(), "line, {context}");
+        }
+        let today = self.venue.zone().date(now);
+        let select = Select::Dates { start: Some(today), end: Some(today) };
+        let symbol = self.symbol.clone();
+        let query =
+            Query { symbol, period: Period::MINUTE, adjust: Adjust::None, sessions: all, floors, select };
+        let found = shop.candles(&query, as_of).map(|answer| answer.candles).unwrap_or_default();
+        let found: Vec<_> = found.iter().map(|one| (one.time, Built::of(&one))).collect();
+        let is_today = |stamp: Timestamp| self.venue.zone().date(stamp) == today;
+        let mut expected: Vec<_> = built
+            .iter()
+            .filter(|((_, stamp), _)| is_today(*stamp))
+            .map(|((_, stamp), built)| (*stamp, *built))
+            .collect();
+        expected.sort_by_key(|(stamp, _)| *stamp);
+        assert_eq!(found, &expected[expected.len().saturating_sub(1_000)..], "dates, {context}");
     }
 
     fn candles(&self, shop: &Shop, period: Period, now: Timestamp) -> Candles {

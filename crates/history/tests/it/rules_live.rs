@@ -316,3 +316,71 @@ fn the_trade_status_follows_delisting_and_suspension() {
         (TradeStatus::Suspended, TradeStatus::Normal)
     );
 }
+
+#[test]
+fn a_minute_without_a_candle_is_the_fold_of_its_trades() {
+    let shop = shop_of("700.HK", &[DAY_BEFORE, "2026-03-18 10:00 304 304 304 304 100 30400"]);
+    add_trades(&shop, &["10:01:03,305.2,100,,", "10:01:41,305.0,200,,", "10:03:09,304.8,10,,"]);
+    let fold = "305.2 305.2 305.0 305.0 300 91520.000";
+    let clocks: [fn(market::Timestamp) -> AsOf; 2] = [AsOf::Replay, AsOf::Live];
+    let minutes = |clock: fn(market::Timestamp) -> AsOf, now: &str, question: &str| {
+        let query = question_of(question).unwrap();
+        let found =
+            shop.candles(&query, clock(at(Market::Hk, &format!("2026-03-18 {now}")))).unwrap().candles;
+        found
+            .iter()
+            .map(|one| {
+                let prices = [one.open, one.high, one.low, one.close].map(|price| price.text(1).to_string());
+                format!("{} {} {}", prices.join(" "), one.volume, one.turnover.text())
+            })
+            .collect::<Vec<_>>()
+    };
+    let whole = "304.0 305.2 304.0 304.8 410 124968.000";
+    for clock in clocks {
+        // Also after its minute, and in later candles.
+        let found = minutes(clock, "10:04:00", "700.HK 1m {0, -, -, 9}");
+        let expected = ["304.0 304.0 304.0 304.0 100 30400.000", fold, "304.8 304.8 304.8 304.8 10 3048.000"];
+        assert_eq!(found, expected);
+        for period in ["5m", "60m", "day"] {
+            assert_eq!(minutes(clock, "10:04:00", &format!("700.HK {period} {{0, -, -, 1}}")), [whole]);
+        }
+        let reader = &mut shop.store.reader().unwrap();
+        let as_of = clock(at(Market::Hk, "2026-03-18 10:04:00"));
+        let security = symbol("700.HK");
+        let quote = shop.history.quote(reader, &security, Sessions::All, Floors::NONE, as_of).unwrap();
+        let state = quote.unwrap().regular.state;
+        assert_eq!((state.figures.volume, state.time), (410, at(Market::Hk, "2026-03-18 10:03:09")));
+        let plan =
+            history::Plan::of(&question_of("700.HK 1m {0, -, -, 2}").unwrap(), venue(Market::Hk), as_of);
+        let cache = history::PageCache::<crate::page_cache::Plain>::new(1 << 20);
+        for _ in 0..2 {
+            let slices = cache.slices(reader, &shop.history, &plan, as_of).unwrap().unwrap();
+            assert_eq!(slices.pieces.concat().iter().map(|one| one.volume).collect::<Vec<_>>(), [300, 10]);
+        }
+        let version = reader.version().unwrap();
+        assert!(cache.slices_in_memory(version, &plan, as_of).unwrap().is_none());
+    }
+    // During its minute, trades that have not happened yet are not in it.
+    let running = minutes(AsOf::Replay, "10:01:20", "700.HK 1m {0, -, -, 1}");
+    assert_eq!(running, ["305.2 305.2 305.2 305.2 100 30520.000"]);
+    let later = minutes(AsOf::Replay, "10:02:30", "700.HK 1m {0, -, -, 1}");
+    assert_eq!(later, [fold]);
+    let hidden = History::new(venues().clone()).with_running_trades(RunningTrades::Hidden);
+    let reader = &mut shop.store.reader().unwrap();
+    let query = question_of("700.HK 1m {0, -, -, 9}").unwrap();
+    let as_of = AsOf::Replay(at(Market::Hk, "2026-03-18 10:04:00"));
+    assert_eq!(hidden.candles(reader, &query, as_of).unwrap().candles.len(), 1);
+}
+
+#[test]
+fn a_security_with_trades_only_has_a_quote() {
+    let shop = Shop::new();
+    add_trades(&shop, &["10:01:03,305.2,100,,"]);
+    for (now, volume) in [("10:01:02", None), ("10:01:03", Some(100)), ("15:00:00", Some(100))] {
+        let reader = &mut shop.store.reader().unwrap();
+        let as_of = AsOf::Replay(at(Market::Hk, &format!("2026-03-18 {now}")));
+        let quote =
+            shop.history.quote(reader, &symbol("700.HK"), Sessions::All, Floors::NONE, as_of).unwrap();
+        assert_eq!(quote.map(|quote| quote.regular.state.figures.volume), volume, "{now}");
+    }
+}

@@ -352,13 +352,13 @@ fn check_page_cache(
 ) -> bool {
     let plan = Plan::of(query, venue(query.symbol.market()), as_of);
     let reader = &mut shop.store.reader().unwrap();
-    let Some(slices) = page_cache.slices(reader, &shop.history, &plan).unwrap() else {
+    let Some(slices) = page_cache.slices(reader, &shop.history, &plan, as_of).unwrap() else {
         return false;
     };
     let found = slices.pieces.concat();
     assert_eq!(found, expected.unwrap_or_default(), "{as_of:?}: {query:?}");
     let version = reader.version().unwrap();
-    if let Some(again) = page_cache.slices_in_memory(version, &plan).unwrap() {
+    if let Some(again) = page_cache.slices_in_memory(version, &plan, as_of).unwrap() {
         assert_eq!(again.pieces.concat(), found, "{as_of:?}: {query:?}");
     }
     !found.is_empty()

@@ -58,7 +58,7 @@ impl CandleQuestion {
         let plan = plan(query, as_of, core);
         let is_plain = plan.stored().is_some();
         // Cache errors are ignored here, because the read below returns the same error.
-        if is_plain && let Ok(Some(slices)) = core.page_cache.slices_in_memory(version, &plan) {
+        if is_plain && let Ok(Some(slices)) = core.page_cache.slices_in_memory(version, &plan, as_of) {
             core.metrics.cache_hit();
             return Some(Ok(put_together(&query.symbol, slices)));
         }
@@ -101,7 +101,7 @@ fn reply(query: &Query, plan: &Plan, as_of: AsOf, core: &Core) -> Result<Reply, 
     // Encoding whole pages is worthwhile only if they are cached.
     let is_paged = query.adjust == Adjust::None && !query.symbol.is_us_option() && !core.page_cache.is_off();
     let found = core.with_reader(|reader| {
-        if is_paged && let Some(slices) = core.page_cache.slices(reader, &core.history, plan)? {
+        if is_paged && let Some(slices) = core.page_cache.slices(reader, &core.history, plan, as_of)? {
             return Ok(put_together(&query.symbol, slices));
         }
         let answer = core.history.answer(reader, query, plan, as_of)?;

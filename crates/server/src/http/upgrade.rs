@@ -46,7 +46,7 @@ where
         return Problem::bad_request("only WebSocket version 13 is supported").answer();
     }
     let accept = wire::accept_key(key);
-    let program = program(request.headers());
+    let program = program(request.headers(), request.uri().query().unwrap_or_default());
     let gateway = GatewayKind::of_path(request.uri().path());
     let wrong_dialect = wrong_dialect(request.uri().query().unwrap_or_default());
     let upgrading = hyper::upgrade::on(&mut request);
@@ -77,10 +77,19 @@ where
 }
 
 /// Detects the client program. SDKs built on the Rust core send `Accept-Language` but, unlike
-/// browsers, neither `User-Agent` nor `Origin`.
-fn program(headers: &HeaderMap) -> Program {
+/// browsers, neither `User-Agent` nor `Origin`. The Go SDK sends none of these headers, and sorts the
+/// parameters of its dialect by name.
+fn program(headers: &HeaderMap, query: &str) -> Program {
     let has = |name: HeaderName| headers.contains_key(name);
-    if has(ACCEPT_LANGUAGE) && !has(USER_AGENT) && !has(ORIGIN) { Program::CoreSdk } else { Program::Other }
+    if has(USER_AGENT) || has(ORIGIN) {
+        return Program::Other;
+    }
+    let names = query.split('&').map(|part| part.split_once('=').map_or(part, |(name, _)| name));
+    match has(ACCEPT_LANGUAGE) {
+        true => Program::CoreSdk,
+        false if names.eq(["codec", "platform", "version"]) => Program::GoSdk,
+        false => Program::Other,
+    }
 }
 
 /// Returns an error message if the query requests an unsupported dialect, or `None` otherwise. The
@@ -88,4 +97,26 @@ fn program(headers: &HeaderMap) -> Program {
 fn wrong_dialect(query: &str) -> Option<String> {
     let wrong = DIALECT.iter().find(|(name, only)| fields::values(query, name).any(|value| value != *only));
     wrong.map(|(name, only)| format!("{name} is not {only}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upgrade_shows_the_sdk() {
+        let (rust, go) = ("version=1&codec=1&platform=9", "codec=1&platform=9&version=1");
+        for (names, query, expected) in [
+            (&[ACCEPT_LANGUAGE][..], rust, Program::CoreSdk),
+            (&[], go, Program::GoSdk),
+            (&[], rust, Program::Other),
+            (&[], "", Program::Other),
+            (&[USER_AGENT], go, Program::Other),
+            (&[ACCEPT_LANGUAGE, ORIGIN], go, Program::Other),
+        ] {
+            let value = HeaderValue::from_static("x");
+            let headers = names.iter().map(|name| (name.clone(), value.clone())).collect();
+            assert_eq!(program(&headers, query), expected, "{names:?} {query}");
+        }
+    }
 }

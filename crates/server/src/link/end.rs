@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::{Instant, timeout};
 
 use super::transport::{AUTH, CloseCode, HEARTBEAT, RECONNECT};
-use super::{CLOSING_MAX, End, Link, READ_SIZE};
+use super::{CLOSING_MAX, End, LINGER_MAX, Link, READ_SIZE};
 use crate::live;
 use crate::metrics::{Outcome, Task};
 use crate::request_log::{self, RequestEnd};
@@ -75,11 +75,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 self.transport.close(CloseCode::Unpack, websocket, &reason, &mut self.outbox);
             }
         }
-        timeout(CLOSING_MAX, self.say_goodbye()).await.ok();
+        let written = poll_fn(|cx| self.outbox.poll_write(&mut self.stream, cx));
+        if matches!(timeout(CLOSING_MAX, written).await, Ok(Ok(()))) {
+            timeout(LINGER_MAX, self.linger()).await.ok();
+        }
     }
 
-    async fn say_goodbye(&mut self) -> io::Result<()> {
-        poll_fn(|cx| self.outbox.poll_write(&mut self.stream, cx)).await?;
+    async fn linger(&mut self) -> io::Result<()> {
         self.stream.shutdown().await?;
         // Closing a socket with unread bytes sends a reset, and the client might never see the
         // close push, so the bytes are read and discarded first.

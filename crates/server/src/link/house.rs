@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use wire::{Limits, Packet, Status, control};
 
-use super::{Hub, Opening, Transport, serve};
+use super::{Hub, Opening, Program, Transport, serve};
 use crate::core::Core;
 use crate::links::Links;
 use crate::mailbox::Mailbox;
@@ -104,6 +104,12 @@ impl House {
     }
 
     pub(super) fn otp(&self, account: &Created) -> String {
+        let caller = self.identify(account);
+        self.core.access.issue_otp(&caller, self.core.uptime()).unwrap().expose().to_owned()
+    }
+
+    /// Returns the caller of an HTTP request of an account.
+    pub(super) fn identify(&self, account: &Created) -> access::Caller {
         let bearer = format!("Bearer {}", account.access_token.expose());
         let header = |name: &str| (name == "authorization").then_some(bearer.as_str());
         let request = access::SignedRequest {
@@ -113,8 +119,7 @@ impl House {
             header: &header,
             body: b"",
         };
-        let caller = self.core.access.identify(&request, NOW).unwrap();
-        self.core.access.issue_otp(&caller, self.core.uptime()).unwrap().expose().to_owned()
+        self.core.access.identify(&request, NOW).unwrap()
     }
 
     /// Returns the mailbox of an account's only connection.
@@ -135,15 +140,26 @@ impl House {
 
     /// Opens a connection whose pipe buffers this many bytes.
     pub(super) fn connect_narrow(&self, kind: Kind, bytes: usize) -> Far {
-        self.connect_with(kind, bytes, None)
+        self.connect_with(kind, bytes, None, Program::Other)
+    }
+
+    /// Opens a WebSocket whose upgrade request shows this program.
+    pub(super) fn connect_of(&self, program: Program) -> Far {
+        self.connect_with(Kind::WebSocket, 1 << 20, None, program)
     }
 
     /// Opens a connection to a listener of one region.
     pub(super) fn connect_at(&self, kind: Kind, region: Option<access::Region>) -> Far {
-        self.connect_with(kind, 1 << 20, region)
+        self.connect_with(kind, 1 << 20, region, Program::Other)
     }
 
-    fn connect_with(&self, kind: Kind, bytes: usize, region: Option<access::Region>) -> Far {
+    fn connect_with(
+        &self,
+        kind: Kind,
+        bytes: usize,
+        region: Option<access::Region>,
+        program: Program,
+    ) -> Far {
         let (near, far) = tokio::io::duplex(bytes);
         let (transport, early) = match kind {
             Kind::WebSocket => (Transport::websocket(), bytes::Bytes::new()),
@@ -151,8 +167,7 @@ impl House {
         };
         let opening = Opening::Upgraded { gateway: super::GatewayKind::Mixed, early };
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], 53_124));
-        let (program, unauthenticated) =
-            (super::Program::Other, crate::connection_limits::UnauthenticatedSlot::default());
+        let unauthenticated = crate::connection_limits::UnauthenticatedSlot::default();
         let from = super::Arrival { address, region, program, unauthenticated };
         tokio::spawn(serve(near, transport, from, opening, self.hub.clone(), self.shutdown.subscribe()));
         Far::new(far, kind)
@@ -262,7 +277,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Far<S> {
         body: &impl Message,
     ) -> Result<R, Refused> {
         self.request(command, 7, body.encode_to_vec()).await;
-        match self.see().await {
+        // A slow test may last until the next ping.
+        let mut seen = self.see().await;
+        while let Seen::Ping(_) = seen {
+            seen = self.see().await;
+        }
+        match seen {
             Seen::Packet(Packet::Response { id: 7, status: Status::Success, body, .. }) => {
                 Ok(R::decode(&*body).unwrap())
             }

@@ -28,6 +28,8 @@ mod subscription_tests;
 mod tests;
 mod transport;
 mod turn;
+#[cfg(test)]
+mod world_tests;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -49,6 +51,7 @@ use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
 use crate::request_log::RequestEnd;
 use crate::unsent::Held;
+use crate::worlds::Waiter;
 use blocking_task::BlockingTask;
 pub(crate) use gateway::{Arrival, GatewayKind, Hub, Program};
 use outbox::Outbox;
@@ -70,8 +73,10 @@ const AUTH_WITHIN: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time after which a client that reads nothing while responses are unsent is closed as too slow.
 const STALL_MAX: Duration = Duration::from_secs(30);
-/// Time limit for sending the close push.
-const CLOSING_MAX: Duration = Duration::from_secs(1);
+/// Time limit for sending the close push, to a client whose socket may be full.
+const CLOSING_MAX: Duration = Duration::from_secs(5);
+/// Time limit for reading what the client has sent before it saw the close push.
+const LINGER_MAX: Duration = Duration::from_secs(1);
 /// Number of unsent bytes at which no more requests are read. Enough for a few large responses.
 const UNSENT_MAX: usize = 256 << 10;
 const READ_SIZE: usize = 8192;
@@ -133,10 +138,13 @@ pub(crate) struct Link<S> {
     mail_bytes: usize,
     /// Whether pushes are sent before responses next time, because responses used all the space.
     pushes_are_next: bool,
-    /// Pushes since the last pause between pushes. `None` if the client sends no WebSocket pings.
+    /// Pushes and responses since the last pause between pushes. `None` if the client is not the SDK
+    /// that drops packets: it sends WebSocket pings, and its upgrade request shows it.
     unpaused_pushes: Option<u32>,
     /// Time until which no push is sent.
     pushes_after: Option<Instant>,
+    /// The movement of a world's clock for which queued requests wait, and until when.
+    movement: Option<Box<(Instant, Waiter)>>,
     /// Unsent bytes charged to the account.
     unsent: Option<Held>,
     /// Sign-in deadline; `None` after a sign-in.
@@ -187,6 +195,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     fn new(stream: S, transport: Transport, from: Arrival, hub: Arc<Hub>) -> Link<S> {
         let now = Instant::now();
         hub.core.metrics.opened(transport.transport_kind().into());
+        let unpaused_pushes = (from.program == Program::GoSdk).then_some(0);
         let by = SignInBy { at: now + AUTH_WITHIN, close: CloseCode::Auth, reason: "no sign-in in time" };
         Link {
             stream,
@@ -207,8 +216,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             turn: 0,
             mail_bytes: 0,
             pushes_are_next: false,
-            unpaused_pushes: None,
+            unpaused_pushes,
             pushes_after: None,
+            movement: None,
             unsent: None,
             sign_in_by: Some(by),
             draining: false,
@@ -377,8 +387,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if self.session.is_none() {
             return self.answer(request.answered(Err(Refusal::Unauthenticated)));
         }
+        let must_wait = self.must_wait_for_clock();
         let waits = match &mut self.pending {
-            Some(pending) if !pending.may_start() => pending.wait(request),
+            pending if must_wait => pending.get_or_insert_default().wait(request),
+            Some(pending) if !pending.may_start() || pending.has_waiting() => pending.wait(request),
             _ => return self.start(request),
         };
         if let Err(request) = waits {
@@ -498,6 +510,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let now = Instant::now();
         self.note_work(now);
         self.transport.response(command, id, status, body, &mut self.outbox);
+        self.count_response();
         let bytes = self.outbox.bytes().saturating_sub(before);
         self.end(
             command,

@@ -146,6 +146,65 @@ async fn a_client_that_reads_too_slowly_is_closed_with_a_reason() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_close_push_waits_five_seconds_for_a_full_socket() {
+    let house = House::new();
+    for kind in BOTH {
+        let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
+        let (mut far, mailbox) = narrow(&house, kind, &account).await;
+        overflow(&mailbox).await;
+        settle().await;
+        sleep(SECOND * 9 / 2).await;
+        let (_, code) = pushed_until_closed(&mut far).await;
+        assert_eq!(code, 1, "{kind:?}");
+    }
+}
+
+/// Reads packets. Returns how many arrived at each instant.
+async fn bursts(far: &mut Far, packets: usize) -> Vec<usize> {
+    let mut bursts: Vec<(Instant, usize)> = Vec::new();
+    for _ in 0..packets {
+        let Seen::Packet(_) = far.see().await else { panic!("not a packet") };
+        match bursts.last_mut() {
+            Some((at, count)) if *at == Instant::now() => *count += 1,
+            _ => bursts.push((Instant::now(), 1)),
+        }
+    }
+    bursts.into_iter().map(|(_, count)| count).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn packets_to_the_go_sdk_are_paced_from_the_first_on() {
+    let house = House::new();
+    let account = house.account("ann", 10);
+    let mut far = house.connect_of(Program::GoSdk);
+    far.auth(&house.otp(&account)).await.unwrap();
+    let mailbox = house.mailbox(&account);
+    for number in 0..20 {
+        mailbox.put(push(number)).unwrap();
+    }
+    assert_eq!(bursts(&mut far, 20).await, [8, 8, 4]);
+    // Responses count, too. Four pushes count already.
+    for id in 0..2 {
+        far.request(wire::command::PROFILE, id, Vec::new()).await;
+        assert!(matches!(far.see().await, Seen::Packet(Packet::Response { .. })));
+    }
+    sleep(SECOND).await;
+    for number in 20..30 {
+        mailbox.put(push(number)).unwrap();
+    }
+    assert_eq!(bursts(&mut far, 10).await, [2, 8]);
+
+    let mut other = house.connect_of(Program::Other);
+    other.auth(&house.otp(&account)).await.unwrap();
+    let id = house.hub.links.list(Some(account.account_id)).last().unwrap().id;
+    let mailbox = house.hub.links.mailbox(id).unwrap();
+    for number in 0..20 {
+        mailbox.put(push(number)).unwrap();
+    }
+    assert_eq!(bursts(&mut other, 20).await, [20]);
+}
+
 #[test]
 fn the_close_reason_of_a_slow_client_has_its_number_of_pushes() {
     let (code, reason) = close_reason(Kick::TooSlow { waiting: 4_096 });

@@ -840,9 +840,77 @@ async fn a_revoked_account_gets_no_more_pushes_and_is_closed() {
         pushed(&mut other).await;
     }
     nothing_more(&mut other).await;
-    // The next packet is the close push, at the next ping.
-    tokio::time::pause();
+    // The next packet is the close push, without a ping.
     assert_eq!(far.closed().await, (4, Some(1008)));
+}
+
+#[tokio::test]
+async fn streams_count_toward_the_limit_like_connections() {
+    let house = house(OPEN);
+    let account = house.account("ann", 10);
+    let mut far = connected(&house, Kind::WebSocket, &account).await;
+    let open = |first: u32, last: u32| {
+        let client = crate::caller::Client {
+            who: house.identify(&account),
+            language: Default::default(),
+            overnight: false,
+            listener_region: None,
+        };
+        let caller = house.core.caller(client).unwrap();
+        let symbols: Vec<String> = (first..=last).map(|number| format!("{number}.HK")).collect();
+        let address = ([127, 0, 0, 1], 53_124).into();
+        live::open(&house.core, live::StreamCredentials { caller, session: None }, address, &symbols).unwrap()
+    };
+    let stream = open(1, 300);
+    let many: Vec<String> = (201..=498).map(|number| format!("{number}.HK")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    subscribe(&mut far, &many, &[1], false).await.unwrap();
+    let refused =
+        far.refused(SUBSCRIBE, &request(&["1.HK", "1001.HK", "1002.HK", "1003.HK"], &[1], true)).await;
+    assert_eq!(refused.2, "too many subscriptions: 498 of 500 used, 3 more asked");
+    subscribe(&mut far, &["1.HK", "1001.HK"], &[1], true).await.unwrap();
+    // A stream leaves out what does not fit.
+    let second = open(400, 500);
+    let streams = house.core.live.list_streams(Some(account.account_id));
+    let left_out: Vec<&str> = streams[1].1.left_out.iter().map(|of| of.symbol.as_str()).collect();
+    assert_eq!(left_out, ["500.HK"]);
+    drop((stream, second));
+    subscribe(&mut far, &["1002.HK", "1003.HK"], &[1], true).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_clock_of_a_server_is_pushed_last() {
+    let house = house(OPEN - 60);
+    let account = house.account("ann", 10);
+    let mut far = connected(&house, Kind::WebSocket, &account).await;
+    let symbols = ["9988.HK", "CLOCK.WORLD", "00700.hk", "AAPL.US", "CLOCK.WORLD"];
+    let subscribed = subscribe(&mut far, &symbols, &[1], false).await.unwrap();
+    let one: &[i32] = &[1];
+    assert_eq!(
+        subscribed,
+        pairs(&[("9988.HK", one), ("CLOCK.WORLD", one), ("700.HK", one), ("AAPL.US", one)]),
+        "request order"
+    );
+    let clock = |push: Pushed| {
+        let quote = push.quote();
+        (quote.symbol, quote.timestamp, quote.volume, quote.last_done)
+    };
+    let shown = |at: i64, step: i64, pushes: &str| ("CLOCK.WORLD".to_owned(), at, step, pushes.to_owned());
+    assert_eq!(clock(pushed(&mut far).await), shown(OPEN - 60, 0, "0"));
+    let listed = list(&mut far).await;
+    assert_eq!(listed, pairs(&[("700.HK", one), ("9988.HK", one), ("AAPL.US", one), ("CLOCK.WORLD", one)]));
+    step(&house, OPEN);
+    for symbol in ["700.HK", "9988.HK"] {
+        assert_eq!(pushed(&mut far).await.symbol(), symbol);
+    }
+    assert_eq!(clock(pushed(&mut far).await), shown(OPEN, 1, "3"));
+    unsubscribe(&mut far, &["9988.HK", "700.HK", "AAPL.US"], &[1], false).await.unwrap();
+    step(&house, OPEN + 60);
+    assert_eq!(clock(pushed(&mut far).await), shown(OPEN + 60, 2, "1"));
+    unsubscribe(&mut far, &["CLOCK.WORLD"], &[1], false).await.unwrap();
+    step(&house, OPEN + 120);
+    nothing_more(&mut far).await;
+    assert_eq!(list(&mut far).await, []);
 }
 
 #[tokio::test]

@@ -372,7 +372,7 @@ async fn heartbeats_are_echoed_and_pings_answered_with_pongs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_close_is_answered_and_takes_at_most_a_second() {
+async fn a_close_is_answered_and_takes_at_most_five_seconds() {
     let house = House::new();
     let mut far = house.connect(Kind::WebSocket);
     far.frame(0x88, &1000_u16.to_be_bytes()).await;
@@ -383,7 +383,7 @@ async fn a_close_is_answered_and_takes_at_most_a_second() {
     let begun = Instant::now();
     far.frame(0x81, b"text").await;
     while far.stream.write_all(&[0; 64]).await.is_ok() {}
-    assert_eq!(begun.elapsed().as_secs(), 1);
+    assert_eq!(begun.elapsed().as_secs(), 5);
 }
 
 #[tokio::test]

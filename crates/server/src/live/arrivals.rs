@@ -4,18 +4,16 @@
 use std::collections::{HashMap, HashSet};
 
 use feed::{
-    Board, Clock, Due, Figures, Growth, Minute, Phase, Published, Push, QuotePush, Sequence, Tag,
+    Board, Clock, Due, Figures, Growth, Minute, PRINTS_MAX, Phase, Published, Push, QuotePush, Sequence, Tag,
     TradeStatus, Traded, Update, corrected, end_of_day, single_trades,
 };
 use history::ingest::{Commit, CommittedCandle, CommittedTrade, Effect};
-use history::{History, HistoryError, trade_status};
+use history::{AsOf, History, HistoryError, status_changes, trade_status};
 use market::{Candle, Date, Grain, Session, Symbol, Timestamp, Trade, TradeHours, Trades, Turnover, Venue};
 use store::Reader;
 
 use crate::suspect::Suspect;
 
-/// Number of sequence numbers reserved for a row.
-const NUMBERS_PER_ROW: i64 = 8;
 const MICROSECONDS: i64 = 1_000_000;
 const LANES: usize = Session::ALL.len();
 
@@ -42,6 +40,8 @@ struct Security {
     day: Option<Date>,
     /// The last quote of a daily candle.
     daily: Option<QuotePush>,
+    /// The last sequence number that is reserved for its pushes; 0 if there is none.
+    number: i64,
 }
 
 /// The newest minute of a session.
@@ -53,12 +53,13 @@ struct Lane {
     published: Published,
     /// The last quote of this session.
     last: QuotePush,
+    /// Whether the minute is the fold of single trades, because it has no candle.
+    is_traded: bool,
 }
 
 /// Returns the sequence numbers before the pushes of a row of a batch.
 pub(super) fn numbers(commit: &Commit, row: usize) -> Sequence {
-    let last = i64::try_from(row).unwrap_or(i64::MAX).saturating_mul(NUMBERS_PER_ROW) - 1;
-    let last = commit.push_from.saturating_add(last);
+    let last = commit.numbers(row).start().saturating_sub(1);
     Sequence { quote: last, trades: last }
 }
 
@@ -93,6 +94,12 @@ impl Arrivals {
             self.securities.insert(symbol.clone(), security);
         }
         Ok(())
+    }
+
+    /// Returns the number of a security's last push, or of the last one that it would have had with a
+    /// subscriber. It is the same on every server. `None` if no row of it was ingested.
+    pub(super) fn number(&self, symbol: &Symbol) -> Option<i64> {
+        self.securities.get(symbol).map(|security| security.number).filter(|number| *number > 0)
     }
 
     /// Returns the last quote of a security in the sessions that `sees` admits.
@@ -148,9 +155,9 @@ impl Arrivals {
             None => last_quote(reader)?,
         };
         let Some(last) = last else { return Ok(None) };
-        let newest = security.quotes().map(|quote| quote.sequence).max();
-        let mut sequence = Sequence { quote: number_at(at).max(newest.unwrap_or(0)), trades: 0 };
+        let mut sequence = security.scheduled(at);
         let push = last.with_status(status, &mut sequence);
+        security.number = sequence.quote;
         security.note(&push);
         Ok(Some(due(at, Phase::Status, symbol, (vec![Push::Quote(push)], false))))
     }
@@ -170,9 +177,9 @@ impl Arrivals {
         let candle = candle.filter(|candle| venue.zone().date(candle.time) == day);
         let Some(candle) = candle.filter(|_| security.day < Some(day)) else { return Ok(None) };
         let at = venue.day_end(day);
-        let newest = security.quotes().map(|quote| quote.sequence).max();
-        let mut sequence = Sequence { quote: number_at(at).max(newest.unwrap_or(0)), trades: 0 };
+        let mut sequence = security.scheduled(at);
         let pushes = security.end_of_day(venue, symbol, &candle, &mut sequence);
+        security.number = sequence.quote;
         Ok(Some(due(at, Phase::EndOfDay, symbol, (pushes, false))))
     }
 
@@ -188,7 +195,8 @@ impl Arrivals {
         self.numbered = self.numbered.max(last_number(commit));
         let mut dues = Vec::new();
         let mut damaged: HashSet<&Symbol> = HashSet::new();
-        for (row, arrived) in commit.candles.iter().enumerate().filter(|(_, of)| is_subscribed(&of.symbol)) {
+        let subscribed = |(_, of): &(usize, &CommittedCandle)| is_subscribed(&of.symbol);
+        for (row, arrived) in commit.candles.iter().enumerate().filter(subscribed) {
             let symbol = &arrived.symbol;
             if damaged.contains(symbol) {
                 continue;
@@ -199,7 +207,7 @@ impl Arrivals {
                 None => drop(damaged.insert(symbol)),
             }
         }
-        let seconds = by_second(&commit.trades, is_subscribed);
+        let seconds = by_second(commit, &is_subscribed);
         let last: HashMap<&Symbol, usize> =
             seconds.iter().enumerate().map(|(place, of)| (of.symbol, place)).collect();
         for (place, second) in seconds.iter().enumerate() {
@@ -207,9 +215,13 @@ impl Arrivals {
             if damaged.contains(symbol) {
                 continue;
             }
-            let mut sequence = numbers(commit, commit.candles.len() + second.row);
+            let mut sequence = second.sequence;
             // The minutes are built of all trades of the batch at once.
-            let builds = commit.builds && last.get(symbol) == Some(&place);
+            let builds = match commit.builds {
+                true if last.get(symbol) == Some(&place) => Builds::Now,
+                true => Builds::Later,
+                false => Builds::Nothing,
+            };
             let pushes = self.second(history, reader, (second, builds), at, &mut sequence);
             match self.unless_damaged(reader, symbol, pushes)? {
                 Some(pushes) => dues.push(due(at, Phase::Acts, symbol, pushes)),
@@ -217,7 +229,33 @@ impl Arrivals {
             }
         }
         dues.retain(|due| !due.pushes.is_empty());
+        self.end_numbers(commit, &mut dues);
         Ok(dues)
+    }
+
+    /// Gives the last quote of each security in a batch the last number that the batch reserves for
+    /// the security. A server that did not make this quote knows its number then.
+    fn end_numbers(&mut self, commit: &Commit, dues: &mut [Due]) {
+        let last = commit.last_numbers();
+        let mut without_quote: HashSet<&Symbol> = last.keys().copied().collect();
+        for due in dues.iter_mut().rev() {
+            let quote = due.pushes.iter_mut().rev().find_map(|push| match push {
+                Push::Quote(quote) => Some(quote),
+                Push::Trades(_) => None,
+            });
+            if let (Some(quote), Some(number)) = (quote, last.get(&due.symbol))
+                && without_quote.remove(&due.symbol)
+                && let Some(security) = self.securities.get_mut(&due.symbol)
+            {
+                let before = std::mem::replace(&mut quote.sequence, *number);
+                security.renumber(before, *number);
+            }
+        }
+        for (symbol, number) in last {
+            if let Some(security) = self.securities.get_mut(symbol) {
+                security.number = security.number.max(number);
+            }
+        }
     }
 
     /// Returns the pushes of an ingested candle.
@@ -243,7 +281,7 @@ impl Arrivals {
         &mut self,
         history: &History,
         reader: &mut Reader,
-        (TradesOfSecond { symbol, trades, .. }, builds): (&TradesOfSecond<'_>, bool),
+        (TradesOfSecond { symbol, trades, .. }, builds): (&TradesOfSecond<'_>, Builds),
         at: Timestamp,
         sequence: &mut Sequence,
     ) -> Result<Pushes, HistoryError> {
@@ -251,8 +289,11 @@ impl Arrivals {
         let venue = history.venue(symbol);
         let mut pushes = security.trades(venue, symbol, trades, sequence);
         security.note_trades(venue, trades);
+        if builds == Builds::Nothing {
+            pushes.extend(security.folded(history, reader, (symbol, trades, at), sequence)?);
+        }
         let mut is_unreachable = false;
-        if let Some(trade) = trades.last().filter(|_| builds) {
+        if let Some(trade) = trades.last().filter(|_| builds == Builds::Now) {
             let (rebuilt, of_others) = security.rebuilt(history, reader, (symbol, trade), sequence)?;
             pushes.extend(rebuilt);
             is_unreachable = of_others;
@@ -296,30 +337,50 @@ impl Arrivals {
     }
 }
 
+/// Whether candles are built of the trades of a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Builds {
+    Nothing,
+    /// With later trades of the batch.
+    Later,
+    Now,
+}
+
 /// The trades of one security and second in a batch.
 pub(super) struct TradesOfSecond<'a> {
     pub(super) symbol: &'a Symbol,
-    /// The first of their rows.
-    pub(super) row: usize,
+    /// The sequence numbers before their pushes.
+    pub(super) sequence: Sequence,
     pub(super) trades: Vec<Trade>,
 }
 
-/// Groups trades by security and second, in the order of their first rows.
-pub(super) fn by_second(
-    trades: &[CommittedTrade],
-    is_subscribed: impl Fn(&Symbol) -> bool,
-) -> Vec<TradesOfSecond<'_>> {
+/// Groups the trades of a batch by security and second, in the order of their first rows. The numbers
+/// of a second begin with those of its first row, but after those of the security's second before:
+/// trades of a second may be in rows far apart, and take more numbers than its first row has.
+pub(super) fn by_second(commit: &Commit, is_subscribed: impl Fn(&Symbol) -> bool) -> Vec<TradesOfSecond<'_>> {
     let mut seconds: Vec<TradesOfSecond<'_>> = Vec::new();
     let mut places: HashMap<(&Symbol, Timestamp), usize> = HashMap::new();
-    for (row, CommittedTrade { symbol, trade }) in trades.iter().enumerate() {
+    for (row, CommittedTrade { symbol, trade }) in commit.trades.iter().enumerate() {
         if !is_subscribed(symbol) {
             continue;
         }
         let place = *places.entry((symbol, trade.time)).or_insert(seconds.len());
         match seconds.get_mut(place) {
             Some(second) => second.trades.push(*trade),
-            None => seconds.push(TradesOfSecond { symbol, row, trades: vec![*trade] }),
+            None => {
+                let sequence = numbers(commit, commit.candles.len() + row);
+                seconds.push(TradesOfSecond { symbol, sequence, trades: vec![*trade] });
+            }
         }
+    }
+    let mut used: HashMap<&Symbol, i64> = HashMap::new();
+    for TradesOfSecond { symbol, sequence, trades } in &mut seconds {
+        let used = used.entry(symbol).or_default();
+        let before = sequence.quote.max(*used);
+        *sequence = Sequence { quote: before, trades: before };
+        // One quote at most.
+        let pushes = trades.len().div_ceil(PRINTS_MAX);
+        *used = before.saturating_add(i64::try_from(pushes).unwrap_or(i64::MAX));
     }
     seconds
 }
@@ -352,13 +413,18 @@ impl Security {
         let venue = history.venue(symbol);
         let stored = reader.view().security(symbol)?;
         let status = stored.as_ref().map(|stored| trade_status(stored, venue, now)).unwrap_or_default();
+        let changes = stored.as_ref().map(|stored| status_changes(stored, venue)).unwrap_or_default();
         let name = stored.and_then(|stored| stored.board);
         let board = name.as_deref().map_or(Board::Security, Board::of_name);
         let (lanes, traded) = Default::default();
-        let mut security = Security { board, status, lanes, traded, day: None, daily: None };
+        let changed_at = changes.iter().map(|change| change.at).filter(|at| *at <= now).max();
+        let number = reader.view().push_number(symbol)?.unwrap_or(0);
+        let mut security = Security { board, status, lanes, traded, day: None, daily: None, number };
         for session in Session::ALL {
             let newest = history.last_minute_of(reader.view(), symbol, session, now)?;
-            let Some(day) = newest.and_then(|minute| venue.trading_day(minute.time)) else { continue };
+            let fold = history.last_fold_of(reader.view(), symbol, session, AsOf::Live(now))?;
+            let newest = newest.into_iter().chain(fold).map(|candle| candle.time).max();
+            let Some(day) = newest.and_then(|stamp| venue.trading_day(stamp)) else { continue };
             let lane = Lane::read(history, reader, symbol, board, (day, session, now))?;
             if let Some(place) = security.lanes.get_mut(usize::from(session.code())) {
                 *place = lane;
@@ -373,10 +439,16 @@ impl Security {
                 security.daily = security.running_day(venue, symbol, (&candle, day), now);
             }
         }
+        // What was due without a batch is numbered by its time.
+        if security.number > 0 {
+            let due = security.day.map(|day| venue.day_end(day)).into_iter().chain(changed_at).max();
+            security.number = due.map_or(security.number, |at| security.number.max(number_at(at) + 1));
+        }
         Ok(security)
     }
 
-    /// Returns what clients have read of the running minute if it has single trades and no candle.
+    /// Returns what clients have built of the newest minute of each session, if it has single trades
+    /// and no candle.
     fn traded_now(
         &self,
         history: &History,
@@ -386,17 +458,35 @@ impl Security {
     ) -> Result<[Option<Traded>; LANES], HistoryError> {
         let mut traded = [None; LANES];
         let venue = history.venue(symbol);
-        let place = TradeHours::new(venue).place(now).ok().and_then(|place| place.minute);
-        let Some(minute) = place.and_then(|stamp| Minute::of(venue, stamp)) else { return Ok(traded) };
-        let lane = usize::from(minute.session.code());
-        let stored = self.lanes.get(lane).and_then(Option::as_ref);
-        if self.board == Board::Security
-            && stored.is_none_or(|of| of.minute.stamp < minute.stamp)
-            && let Some(traded) = traded.get_mut(lane)
-        {
-            *traded = of_trades(history, reader, symbol, &minute)?;
+        // The trades of the running minute may not have moved the price.
+        let running = TradeHours::new(venue).place(now).ok().and_then(|place| place.minute);
+        let running = running.and_then(|stamp| Minute::of(venue, stamp));
+        for (lane, (traded, stored)) in traded.iter_mut().zip(&self.lanes).enumerate() {
+            let of_lane = running.filter(|minute| usize::from(minute.session.code()) == lane);
+            let minute = match stored {
+                Some(stored) if of_lane.is_none_or(|running| running.stamp <= stored.minute.stamp) => {
+                    Some(stored.minute).filter(|_| stored.is_traded)
+                }
+                _ => of_lane,
+            };
+            if let Some(minute) = minute.filter(|_| self.board == Board::Security) {
+                *traded = of_trades(history, reader, symbol, &minute)?;
+            }
         }
         Ok(traded)
+    }
+
+    /// Returns the numbers before those of pushes that are due at an instant without a batch.
+    fn scheduled(&self, at: Timestamp) -> Sequence {
+        Sequence { quote: number_at(at).max(self.number), trades: 0 }
+    }
+
+    /// Changes the number of the last quote.
+    fn renumber(&mut self, before: i64, number: i64) {
+        let lanes = self.lanes.iter_mut().flatten().map(|lane| &mut lane.last);
+        if let Some(last) = lanes.chain(&mut self.daily).find(|last| last.sequence == before) {
+            last.sequence = number;
+        }
     }
 
     /// Returns the last quotes of the sessions and of the day.
@@ -473,8 +563,8 @@ impl Security {
             Some(lane) if minute.day < lane.minute.day => return Ok(NONE),
             Some(known) if minute.day == known.minute.day => {
                 if minute.stamp < known.minute.stamp || *effect == Effect::Replaced {
-                    let pushes =
-                        correct(history, reader, (symbol, board, at), (lane, candle, ended), sequence)?;
+                    let arrived = (lane, Some(candle), ended);
+                    let pushes = correct(history, reader, (symbol, board, at), arrived, sequence)?;
                     return Ok((pushes, false));
                 }
                 match minute.stamp == known.minute.stamp {
@@ -505,7 +595,7 @@ impl Security {
         });
         let last = last.or_else(|| lane.take().map(|lane| lane.last));
         let last = last.unwrap_or_else(|| state(symbol, board, &minute, before, &outcome.published));
-        *lane = Some(Lane { before, minute, published: outcome.published, last });
+        *lane = Some(Lane { before, minute, published: outcome.published, last, is_traded: false });
         Ok((outcome.pushes, outcome.is_correction && built.is_some()))
     }
 
@@ -580,6 +670,64 @@ impl Security {
         }
     }
 
+    /// Publishes the quote after single trades of a minute that has no candle: the fold of its trades
+    /// is its candle. All trades are of one second.
+    fn folded(
+        &mut self,
+        history: &History,
+        reader: &mut Reader,
+        (symbol, trades, at): (&Symbol, &[Trade], Timestamp),
+        sequence: &mut Sequence,
+    ) -> Result<Vec<Push>, HistoryError> {
+        let (board, ended, venue) = (self.board, self.day, history.venue(symbol));
+        let minute = trades.first().and_then(|trade| minute_of(venue, trade));
+        let Some((minute, second)) = minute.zip(trades.first().map(|trade| trade.time)) else {
+            return Ok(Vec::new());
+        };
+        let place = usize::from(minute.session.code());
+        let (Some(lane), Some(traded)) = (self.lanes.get_mut(place), self.traded.get_mut(place)) else {
+            return Ok(Vec::new());
+        };
+        let newest = lane.as_ref().map(|lane| lane.minute.stamp);
+        if board == Board::Index {
+            return Ok(Vec::new());
+        }
+        if newest > Some(minute.stamp) {
+            return correct(history, reader, (symbol, board, at), (lane, None, ended), sequence);
+        }
+        let (before, known) = match lane {
+            Some(lane) if lane.minute.stamp == minute.stamp && !lane.is_traded => return Ok(Vec::new()),
+            Some(lane) if lane.minute.stamp == minute.stamp => (lane.before, Some(lane.published)),
+            Some(lane) if lane.minute.day == minute.day => {
+                (Some(Figures::then(lane.before, &lane.published.candle)), None)
+            }
+            _ => (None, None),
+        };
+        let built = match known.filter(|known| known.last_at > second) {
+            // Answers fold the trades in the order of their seconds.
+            Some(_) => of_trades(history, reader, symbol, &minute)?,
+            None => *traded,
+        };
+        let built = built.filter(|built| built.stamp == minute.stamp).and_then(|built| built.published);
+        let Some(published) = built.filter(|built| Some(*built) != known) else { return Ok(Vec::new()) };
+        let (clock, counted) = (Clock::Machine { now: at }, Growth::default());
+        let update = Update {
+            symbol,
+            board,
+            minute,
+            before,
+            published: known,
+            counted,
+            known: published.candle,
+            clock,
+        };
+        let push = update.after_trades(published.last_at, sequence);
+        if let Push::Quote(last) = &push {
+            *lane = Some(Lane { before, minute, published, last: last.clone(), is_traded: true });
+        }
+        Ok(vec![push])
+    }
+
     /// Publishes the quote of minutes that were built of trades. Also returns whether the newest of
     /// them differs from what clients have built, because they were sent candles of it too.
     fn rebuilt(
@@ -642,20 +790,20 @@ fn of_trades(
 
 /// Publishes the figures after a late or corrected minute, without trades, which cannot be taken
 /// back. Rows after `arrived` may be stored already: the newest minute is that of the lane, unless
-/// it is the corrected one.
+/// it is the corrected one. Without `arrived`, trades of an earlier minute have arrived.
 fn correct(
     history: &History,
     reader: &mut Reader,
     (symbol, board, at): (&Symbol, Board, Timestamp),
-    (lane, arrived, ended): (&mut Option<Lane>, &Candle, Option<Date>),
+    (lane, arrived, ended): (&mut Option<Lane>, Option<&Candle>, Option<Date>),
     sequence: &mut Sequence,
 ) -> Result<Vec<Push>, HistoryError> {
     let Some(known) = lane else { return Ok(Vec::new()) };
     let minute = known.minute;
-    let before = Lane::figures_before(history, reader, symbol, &minute)?;
-    let mut published = known.published;
-    if arrived.time == minute.stamp {
-        published.candle = *arrived;
+    let before = Lane::figures_before(history, reader, symbol, (&minute, at))?;
+    let (mut published, mut is_traded) = (known.published, known.is_traded);
+    if let Some(arrived) = arrived.filter(|arrived| arrived.time == minute.stamp) {
+        (published.candle, is_traded) = (*arrived, false);
     }
     let figures = state(symbol, board, &minute, before, &published).figures;
     let is_over = history.venue(symbol).day_end(minute.day) <= at;
@@ -664,7 +812,7 @@ fn correct(
     let is_replaced = minute.session == Session::Intraday && ended == Some(minute.day);
     let push = if is_replaced { None } else { corrected(&known.last, figures, tag, sequence) };
     let last = push.clone().unwrap_or_else(|| known.last.clone());
-    *lane = Some(Lane { before, minute, published, last });
+    *lane = Some(Lane { before, minute, published, last, is_traded });
     Ok(push.map(Push::Quote).into_iter().collect())
 }
 
@@ -678,14 +826,20 @@ impl Lane {
         (day, session, now): (Date, Session, Timestamp),
     ) -> Result<Option<Lane>, HistoryError> {
         let venue = history.venue(symbol);
-        let mut candles = Lane::candles(history, reader, symbol, (day, session))?;
+        let mut candles = Lane::candles(history, reader, symbol, (day, session, now))?;
         let Some(candle) = candles.pop() else { return Ok(None) };
         let Some(minute) = Minute::of(venue, candle.time) else { return Ok(None) };
         let before = folded(&candles);
         let last_at = minute.acts_at().0.saturating_sub(1).min(now.0);
-        let published = Published { candle, last_at: Timestamp(last_at.max(candle.time.0)) };
+        let mut published = Published { candle, last_at: Timestamp(last_at.max(candle.time.0)) };
+        let window = candle.time..Timestamp(candle.time.0.saturating_add(1));
+        let is_traded = history.minutes(reader.view(), symbol, window)?.is_empty();
+        if is_traded {
+            let built = of_trades(history, reader, symbol, &minute)?.and_then(|built| built.published);
+            published = built.unwrap_or(published);
+        }
         let last = state(symbol, board, &minute, before, &published);
-        Ok(Some(Lane { before, minute, published, last }))
+        Ok(Some(Lane { before, minute, published, last, is_traded }))
     }
 
     /// Returns the figures of a session before one of its minutes.
@@ -693,9 +847,9 @@ impl Lane {
         history: &History,
         reader: &mut Reader,
         symbol: &Symbol,
-        minute: &Minute,
+        (minute, now): (&Minute, Timestamp),
     ) -> Result<Option<Figures>, HistoryError> {
-        let mut candles = Lane::candles(history, reader, symbol, (minute.day, minute.session))?;
+        let mut candles = Lane::candles(history, reader, symbol, (minute.day, minute.session, now))?;
         candles.retain(|candle| candle.time < minute.stamp);
         Ok(folded(&candles))
     }
@@ -705,14 +859,14 @@ impl Lane {
         history: &History,
         reader: &mut Reader,
         symbol: &Symbol,
-        (day, session): (Date, Session),
+        (day, session, now): (Date, Session, Timestamp),
     ) -> Result<Vec<Candle>, HistoryError> {
         let day = history.venue(symbol).day(day);
         let stamps: Vec<Timestamp> =
             day.map(|day| day.minutes().map(|(at, _)| at).collect()).unwrap_or_default();
         let (Some(first), Some(last)) = (stamps.first(), stamps.last()) else { return Ok(Vec::new()) };
         let window = *first..Timestamp(last.0.saturating_add(1));
-        let candles = history.minutes(reader.view(), symbol, window)?;
+        let candles = history.known_minutes(reader.view(), symbol, window, AsOf::Live(now))?;
         Ok(candles.iter().filter(|candle| candle.session == session).collect())
     }
 }

@@ -112,9 +112,9 @@ impl Recent {
         let candles = candles.map(|(number, CommittedCandle { symbol, candle, effect, .. })| {
             (symbol, row(number, Content::Minute(*candle, *effect)))
         });
-        let seconds = by_second(&commit.trades, |_| true).into_iter();
-        let trades = seconds.map(|TradesOfSecond { symbol, row: first, trades }| {
-            (symbol, row(commit.candles.len() + first, Content::Trades(trades)))
+        let seconds = by_second(commit, |_| true).into_iter();
+        let trades = seconds.map(|TradesOfSecond { symbol, sequence, trades }| {
+            (symbol, Row { batch: commit.id, at, sequence, content: Content::Trades(trades) })
         });
         for (symbol, row) in candles.chain(trades) {
             self.rows.entry(symbol.clone()).or_default().push_back(row);
@@ -175,6 +175,11 @@ impl Recent {
                         None => Some((figures_before(history, reader, (symbol, board), &minute)?, None)),
                     };
                     let Some((before, published)) = next else { continue };
+                    // A later minute has begun with a trade: the candle is only a correction.
+                    let is_late = traded.is_some_and(|of| of.stamp > minute.stamp && of.published.is_some());
+                    if is_late {
+                        continue;
+                    }
                     let built = traded.filter(|of| of.stamp == minute.stamp);
                     let is_begun = published.is_none() && built.is_none() && *effect == Effect::Continued;
                     let built = built.unwrap_or(Traded::new(&minute, published));

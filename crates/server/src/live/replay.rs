@@ -29,6 +29,9 @@ use crate::worlds::{PushHash, World};
 /// Window of one step of a movement, so that a long movement does not read years at once.
 const WINDOW: i64 = 86_400;
 const MICROSECONDS: i64 = 1_000_000;
+/// How often the states of a subscription's securities are read at most, if batches are merged
+/// meanwhile.
+const LOADS_MAX: usize = 4;
 /// Room that pushes which are sent again leave in the queue of a new subscriber: for the first
 /// pushes of a request, and some more.
 pub(super) const RESENT_ROOM: usize = 596;
@@ -54,6 +57,8 @@ pub(super) struct Publisher {
     /// What was published in a world since its last step.
     hash: PushHash,
     ahead: Ahead,
+    /// Number of movements of the server's clock.
+    steps: u64,
 }
 
 /// Pushes that are due after the last published instant, in order. Only worlds compute them ahead,
@@ -83,6 +88,8 @@ struct Latest {
 pub(crate) struct Published {
     pub(crate) quotes: usize,
     pub(crate) trades: usize,
+    /// Pushes for the connection that moves the clock.
+    pub(crate) of_mover: usize,
     /// The next market time at which something may be published, or `None` without subscribers.
     pub(crate) next: Option<Timestamp>,
     /// Whether a connection got only the last states, because there were too many pushes.
@@ -112,35 +119,58 @@ impl From<PublishError> for Refusal {
 /// Publishes everything up to the server's market time. Blocks on disk I/O.
 pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
     let channel = Channel::of_server(core);
-    let published = channel.live.publisher().publish(&channel)?;
+    let mut publisher = channel.live.publisher();
+    let before = publisher.until;
+    let mut published = publisher.publish(&channel)?;
+    if channel.pace() != ClockSpeed::Machine {
+        let now = channel.as_of().now();
+        publisher.steps += u64::from(publisher.until != before);
+        let subscriptions = channel.live.subscriptions();
+        if publisher.until != before {
+            let pushes = published.quotes + published.trades + subscriptions.clocks();
+            let until = publisher.until.unwrap_or(now);
+            subscriptions
+                .send_clock(encode_clock(&ClockPush { now: until, step: publisher.steps, pushes }), None);
+        }
+        if subscriptions.clocks() > 0 {
+            published.next = published.next.or(Some(next_minute(now)));
+        }
+    }
+    drop(publisher);
     if channel.pace() == ClockSpeed::Standing {
         channel.live.subscriptions().wake_streams();
     }
     Ok(published)
 }
 
-/// Publishes everything up to the market time of a world, and then the clock: the number of the
-/// step, and the number of all pushes of the step. Returns the hash of what was published since the
-/// last step, without the clock, which counts the pushes of each connection. Blocks on disk I/O.
+/// Returns the instant up to which everything was published in a world, or `None` if no connection of
+/// this server has subscribed.
+pub(crate) fn published_until(core: &Core, account: access::AccountId) -> Option<Timestamp> {
+    core.world_lives.known(account)?.publisher().until
+}
+
+/// Publishes everything up to the instant to which the clock of a world moves, and then the clock:
+/// the number of the step, and the number of all pushes of the step. Returns the hash of what was
+/// published since the last step, without the clock, which counts the pushes of each connection.
+/// Blocks on disk I/O.
 pub(crate) fn publish_step(
     core: &Core,
     world: &Arc<World>,
-    step: u64,
+    (now, step): (Timestamp, u64),
+    mover: Option<access::ConnectionId>,
     slow: SlowReaders,
 ) -> Result<(Published, PushHash), PublishError> {
     let Some(live) = core.world_lives.known(world.account) else { return Ok(Default::default()) };
-    let channel = Channel::of_world(core, &live, world, slow);
+    let mover = mover.map(|connection| ConnectionId(connection.number()));
+    let moves_to = Some(now);
+    let channel = Channel { mover, moves_to, ..Channel::of_world(core, &live, world, slow) };
     let mut publisher = live.publisher();
     let mut published = publisher.publish(&channel)?;
     let subscriptions = live.subscriptions();
     published.quotes += subscriptions.clocks();
-    let body = encode_clock(&ClockPush {
-        now: world.now(core.uptime()),
-        step,
-        pushes: published.quotes + published.trades,
-    });
+    published.of_mover += usize::from(mover.is_some_and(|mover| subscriptions.has_clock(mover)));
+    let body = encode_clock(&ClockPush { now, step, pushes: published.quotes + published.trades });
     subscriptions.send_clock(body, None);
-    subscriptions.wake_streams();
     Ok((published, std::mem::take(&mut publisher.hash)))
 }
 
@@ -165,14 +195,16 @@ impl Publisher {
         let now = match as_of {
             AsOf::Replay(now) => now,
             AsOf::Live(now) => {
-                self.publish_arrivals(core, now, &mut published)?;
+                let through = core.ingest.merged_through();
+                self.publish_arrivals(core, (now, through), &mut published)?;
                 return Ok(published);
             }
         };
         let symbols: Vec<Symbol> = core.live.subscriptions().registry.symbols().cloned().collect();
         if symbols.is_empty() {
             let hash = std::mem::take(&mut self.hash);
-            *self = Publisher { until: Some(now), hash, ..Publisher::default() };
+            let steps = self.steps;
+            *self = Publisher { until: Some(now), hash, steps, ..Publisher::default() };
             return Ok(published);
         }
         self.forget(&symbols);
@@ -189,7 +221,8 @@ impl Publisher {
         }
         self.until.get_or_insert(now);
         published.has_jumped = movement.jumped().next().is_some();
-        movement.quotes += self.send_final_states(core, &movement, as_of);
+        self.send_final_states(core, &mut movement, as_of);
+        published.of_mover = core.mover.map_or(0, |mover| movement.of_connection(mover));
         published.quotes = movement.quotes;
         published.trades = movement.trades;
         let known = next.into_iter().chain(self.next).filter(|next| *next > now);
@@ -231,16 +264,16 @@ impl Publisher {
         }
     }
 
-    /// Publishes ingested batches that were merged since the last call, and what has become due
-    /// without one: the machine clock.
+    /// Publishes ingested batches that were merged since the last call, up to `through`, and what has
+    /// become due without one: the machine clock.
     fn publish_arrivals(
         &mut self,
         core: &Channel<'_>,
-        now: Timestamp,
+        (now, through): (Timestamp, i64),
         published: &mut Published,
     ) -> Result<(), PublishError> {
-        let through = core.ingest.merged_through();
         let (Some(after), Some(from)) = (self.arrivals.through, self.until) else { return Ok(()) };
+        let through = through.max(after);
         if core.live.subscriptions().registry.symbols().next().is_none() {
             core.live.subscriptions().forget_quotes(&[]);
             *self = Publisher::default();
@@ -313,9 +346,32 @@ impl Publisher {
         Ok(())
     }
 
+    /// Prepares for a subscription to some securities.
+    pub(super) fn load_all(
+        &mut self,
+        core: &Channel<'_>,
+        symbols: &[&Symbol],
+        as_of: AsOf,
+    ) -> Result<(), Refusal> {
+        for _ in 0..LOADS_MAX {
+            for symbol in symbols {
+                self.load(core, symbol, as_of)?;
+            }
+            let AsOf::Live(now) = as_of else { break };
+            // A batch that was merged meanwhile is in some of these states. It must be published
+            // before the subscription, so that no push has a lower number than the first one.
+            let merged = core.with_reader(|reader| Ok::<_, HistoryError>(reader.view().ingest_applied()?))?;
+            if self.arrivals.through >= Some(merged) {
+                break;
+            }
+            self.publish_arrivals(core, (now, merged), &mut Published::default())?;
+        }
+        Ok(())
+    }
+
     /// Prepares for a subscription to a security: reads its state under the machine clock, or when
     /// its next trade is pushed under a set clock.
-    pub(super) fn load(&mut self, core: &Channel<'_>, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
+    fn load(&mut self, core: &Channel<'_>, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
         let loaded = match as_of {
             AsOf::Live(now) => {
                 core.with_reader(|reader| self.arrivals.load(&core.history, reader, symbol, now))
@@ -336,6 +392,11 @@ impl Publisher {
         Ok(unless_damaged(loaded)?)
     }
 
+    /// Returns the number of movements of the server's clock.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// Prepares for a subscription. For the first subscriber, pushes begin after now. Under the
     /// machine clock, all others get what is due first, so that the subscriber begins with the
     /// state that the store has.
@@ -346,9 +407,14 @@ impl Publisher {
                 core.with_reader(|reader| core.ingest.commits(reader, through.saturating_sub(1), through));
             let last = last.map_err(PublishError::Ingest)?;
             let arrivals = Arrivals::after(through, last.last().map(Arc::as_ref));
-            *self = Publisher { until: Some(as_of.now()), arrivals, ..Publisher::default() };
+            // The clock of a world may have moved since the request began.
+            let before = core.world().and(self.until);
+            let (until, steps) = (before.max(Some(as_of.now())), self.steps);
+            let hash = std::mem::take(&mut self.hash);
+            *self = Publisher { until, arrivals, steps, hash, ..Publisher::default() };
         } else if let AsOf::Live(now) = as_of {
-            self.publish_arrivals(core, now, &mut Published::default())?;
+            let through = core.ingest.merged_through();
+            self.publish_arrivals(core, (now, through), &mut Published::default())?;
         }
         Ok(())
     }
@@ -435,17 +501,16 @@ impl Publisher {
             };
             if let Some(quote) = last.clone().filter(|quote| wants && sees(quote)) {
                 subscriptions.send_to(arrival.connection, Push::Quote(quote.first()), encode);
+                movement.count_state(arrival.connection);
             }
         }
         // A stepped clock waits for a client whose queue is half full.
         sent.slowest.filter(|_| sent.longest_queue >= core.limits.push_queue / 2)
     }
 
-    /// Sends the current states to connections that a movement had too many pushes for. Returns
-    /// their number.
-    fn send_final_states(&mut self, core: &Channel<'_>, movement: &Movement, as_of: AsOf) -> usize {
-        let mut sent = 0;
-        for connection in movement.jumped() {
+    /// Sends the current states to connections that a movement had too many pushes for.
+    fn send_final_states(&mut self, core: &Channel<'_>, movement: &mut Movement, as_of: AsOf) {
+        for connection in movement.jumped().collect::<Vec<_>>() {
             let symbols: Vec<Symbol> = {
                 let subscriptions = core.live.subscriptions();
                 let list = subscriptions.registry.list(connection);
@@ -458,14 +523,13 @@ impl Publisher {
                 match self.latest(core, &symbol, overnight, as_of) {
                     Ok(Some(push)) => {
                         core.live.subscriptions().send_to(connection, Push::Quote(push.first()), encode);
-                        sent += 1;
+                        movement.count_state(connection);
                     }
                     Ok(None) => {}
                     Err(error) => tracing::error!(%error, "cannot push a final state"),
                 }
             }
         }
-        sent
     }
 
     /// Queues the last quote of a security for a connection that has just subscribed.
@@ -633,7 +697,10 @@ impl Publisher {
             self.latest.insert(symbol.clone(), latest.clone());
             Ok::<_, HistoryError>(latest)
         })?;
-        Ok(if overnight { latest.of_any_session } else { latest.without_overnight })
+        let latest = if overnight { latest.of_any_session } else { latest.without_overnight };
+        // Set clocks number the pushes by their instants.
+        let number = self.arrivals.number(symbol).filter(|_| matches!(as_of, AsOf::Live(_)));
+        Ok(latest.map(|last| QuotePush { sequence: number.unwrap_or(last.sequence), ..last }))
     }
 }
 
@@ -707,7 +774,10 @@ fn end_without_right(core: &Channel<'_>, as_of: AsOf) {
     for (connection, who) in callers {
         let permit = match core.access.admit(Demand::Open { caller: &who }, as_of.now()) {
             Ok(permit) => Some(permit),
-            Err(access::Refusal::Revoked) => None,
+            Err(access::Refusal::Revoked) => {
+                core.live.subscriptions().close_revoked(ConnectionId(connection.number()));
+                None
+            }
             // The account cannot be looked up at the moment.
             Err(_) => continue,
         };

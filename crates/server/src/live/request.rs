@@ -17,6 +17,7 @@ use crate::caller::Caller;
 use crate::command::{Reply, Response, SYMBOLS_MAX, undecodable};
 use crate::core::Core;
 use crate::mailbox::Mailbox;
+use crate::market_clock::ClockSpeed;
 use crate::quote_push::{ClockPush, encode_clock};
 use crate::refusal::Refusal;
 use crate::settings::PUSH_QUEUE_MIN;
@@ -73,17 +74,23 @@ pub(crate) fn answer(core: &Core, request: &SubscriptionRequest) -> Result<Reply
 fn list(core: &Channel<'_>, connection: access::ConnectionId) -> SubscriptionsResponse {
     let subscribed = core.live.of_connection(connection);
     let sub_list = subscribed.list.into_iter().map(|(symbol, types)| subscription(&symbol, types));
-    let has_clock = core.live.subscriptions().has_clock(ConnectionId(connection.number()));
-    SubscriptionsResponse { sub_list: sub_list.chain(has_clock.then(clock_subscription)).collect() }
+    let mut sub_list: Vec<Subscription> = sub_list.collect();
+    if core.live.subscriptions().has_clock(ConnectionId(connection.number())) {
+        let place = sub_list.partition_point(|before| before.symbol.as_str() < world::CLOCK);
+        sub_list.insert(place, clock_subscription());
+    }
+    SubscriptionsResponse { sub_list }
 }
 
 fn clock_subscription() -> Subscription {
     Subscription { symbol: world::CLOCK.to_owned(), sub_type: vec![SubType::Quote.code().into()] }
 }
 
-/// Returns whether a client means the clock of its world.
+/// Returns whether a client means the clock of its world, or of the server. The machine clock is not
+/// pushed.
 fn is_clock(text: &str, core: &Channel<'_>) -> bool {
-    core.world().is_some() && Reserved::parse(text) == Some(Reserved::Clock)
+    let is_set = core.world().is_some() || core.pace() != ClockSpeed::Machine;
+    is_set && Reserved::parse(text) == Some(Reserved::Clock)
 }
 
 fn subscription(symbol: &Symbol, types: SubTypes) -> Subscription {
@@ -166,9 +173,8 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
     drop(subscriptions);
     publisher.publish_due(core)?;
     publisher.begin(core, caller.as_of, is_first)?;
-    for wanted in wanted.iter().filter(|wanted| wanted.is_stored) {
-        publisher.load(core, &wanted.symbol, caller.as_of)?;
-    }
+    let stored: Vec<&Symbol> = wanted.iter().filter(|of| of.is_stored).map(|of| &of.symbol).collect();
+    publisher.load_all(core, &stored, caller.as_of)?;
     let mut subscriptions = core.live.subscriptions();
     let had: Vec<SubTypes> =
         wanted.iter().map(|wanted| subscriptions.types(recipient.id, &wanted.symbol)).collect();
@@ -182,7 +188,13 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
     let stored: Vec<&Wanted> = wanted.iter().filter(|wanted| wanted.is_stored).collect();
     let sub_list =
         stored.iter().map(|of| subscription(&of.symbol, subscriptions.types(recipient.id, &of.symbol)));
-    let sub_list = sub_list.chain(has_clock.then(clock_subscription)).collect();
+    let mut sub_list: Vec<Subscription> = sub_list.collect();
+    if has_clock {
+        let before = wish.symbols.iter().take_while(|text| !is_clock(text, core));
+        let before: Vec<Symbol> = before.filter_map(|text| text.parse().ok()).collect();
+        let place = stored.iter().filter(|of| before.contains(&of.symbol)).count();
+        sub_list.insert(place, clock_subscription());
+    }
     let response = SubscriptionsResponse { sub_list };
     // Other connections need not wait while the first pushes are computed.
     drop(subscriptions);
@@ -204,9 +216,12 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
             publisher.first_push(core, &recipient, symbol, caller.as_of)?;
         }
     }
-    if let (true, Some(world)) = (has_clock, core.world()) {
-        let standing = world.standing();
-        let first = ClockPush { now: world.now(core.uptime()), step: standing.step, pushes: 0 };
+    if has_clock {
+        let (now, step) = match core.world() {
+            Some(world) => (world.now(core.uptime()), world.standing().step),
+            None => (caller.now(), publisher.steps()),
+        };
+        let first = ClockPush { now, step, pushes: 0 };
         core.live.subscriptions().send_clock(encode_clock(&first), Some(recipient.id));
     }
     if core.world().is_some() && !wish.symbols.is_empty() {
@@ -236,15 +251,25 @@ fn over_limit(
         Refusal::TooManySubscriptions(text)
     };
     let is_refused = wish.excess == Excess::Refused;
+    let fit = if is_refused { Fit::AllOrNothing } else { Fit::Smallest };
+    // The database counts connections. What only streams of this server have is added.
+    let (of_streams, not_requested) = core.live.subscriptions().of_streams(account, &symbols);
+    let count = |securities: usize| u32::try_from(securities).unwrap_or(u32::MAX);
+    let left = limit.saturating_sub(count(not_requested));
+    let reserve = |symbols: &[Symbol]| {
+        let reserved = core.access.reserve_subscriptions(account, connection, symbols, (left, fit));
+        reserved.map_err(|error| Refusal::of_access(&error))
+    };
     if is_refused && wish.symbols.len() > SYMBOLS_MAX {
-        let (used, more) = core.live.subscriptions().securities(account, &symbols);
+        let used = reserve(&[])?.used.saturating_add(count(of_streams));
+        let (_, more) = core.live.subscriptions().securities(account, &symbols);
         return Err(too_many(used, more));
     }
-    let fit = if is_refused { Fit::AllOrNothing } else { Fit::Smallest };
-    let reserved = core.access.reserve_subscriptions(account, connection, &symbols, (limit, fit));
-    let reserved = reserved.map_err(|error| Refusal::of_access(&error))?;
+    let reserved = reserve(&symbols)?;
     if is_refused && !reserved.over.is_empty() {
-        return Err(too_many(reserved.used, reserved.over.len()));
+        let used = reserved.used.saturating_add(count(of_streams));
+        let more = reserved.over.len().saturating_sub(of_streams.saturating_sub(not_requested));
+        return Err(too_many(used, more));
     }
     Ok(reserved.over)
 }

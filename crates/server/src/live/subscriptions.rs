@@ -146,6 +146,20 @@ impl Subscriptions {
         (u32::try_from(used.len()).unwrap_or(u32::MAX), new.len())
     }
 
+    /// Returns the number of securities that only streams of an account subscribe to on this server:
+    /// all, and those that a request does not name.
+    pub(super) fn of_streams(&self, account: AccountId, requested: &[Symbol]) -> (usize, usize) {
+        let of = |streams: bool| {
+            let ids = self.of_account(account).filter(move |id| is_stream(*id) == streams);
+            ids.flat_map(|id| {
+                self.registry.list(id).map(|(symbol, _)| symbol).chain(self.registry.waiting(id))
+            })
+        };
+        let of_connections: BTreeSet<&Symbol> = of(false).collect();
+        let only: BTreeSet<&Symbol> = of(true).filter(|symbol| !of_connections.contains(symbol)).collect();
+        (only.len(), only.iter().filter(|symbol| !requested.contains(symbol)).count())
+    }
+
     /// Returns the securities of a request that exceed the account's limit, ascending. Small symbols
     /// fit first.
     pub(super) fn over_limit(&self, account: AccountId, symbols: &[Symbol], limit: u32) -> Vec<Symbol> {
@@ -237,6 +251,13 @@ impl Subscriptions {
 
     pub(super) fn mailboxes(&self) -> Vec<Mailbox> {
         self.connections.values().map(|subscriber| subscriber.mailbox.clone()).collect()
+    }
+
+    /// Closes a connection whose account was revoked.
+    pub(super) fn close_revoked(&self, connection: ConnectionId) {
+        if let Some(subscriber) = self.connections.get(&connection) {
+            subscriber.mailbox.close(Kick::Revoked);
+        }
     }
 
     /// Returns the subscribed connections, with their callers. Streams check their rights themselves.

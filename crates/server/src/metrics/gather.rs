@@ -145,14 +145,19 @@ fn connections(site: &Site, text: &mut Text) {
 
 /// Writes live pushes and the ingest that causes them.
 fn pushes(site: &Site, text: &mut Text) {
-    let (load, pushes) = (site.core.live.load(), &site.core.metrics.pushes);
+    let load = site.core.live.load().and(site.core.world_lives.load());
+    let pushes = &site.core.metrics.pushes;
     let name = "chandler_subscribers";
     text.family(Kind::Gauge, name, "Connections and streams with quote subscriptions, by kind.");
     for (kind, count) in [("connection", load.connections), ("stream", load.streams)] {
         text.sample(&[("kind", kind)], count);
     }
     let mut gauge = |name, help, value: usize| text.one(Kind::Gauge, name, help, Some(value));
-    gauge("chandler_subscribed_securities", "Securities with a subscriber.", load.securities);
+    gauge(
+        "chandler_subscribed_securities",
+        "Securities with a subscriber, in each world and under the server's clock.",
+        load.securities,
+    );
     gauge("chandler_pushes_waiting", "Quotes and trades that wait for their clients.", load.waiting);
     let help = "The largest number of quotes and trades that wait for one client.";
     gauge("chandler_pushes_waiting_longest", help, load.longest);

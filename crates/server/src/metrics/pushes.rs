@@ -31,6 +31,19 @@ pub(crate) struct PushLoad {
     pub(crate) longest: usize,
 }
 
+impl PushLoad {
+    /// Adds those under another clock.
+    pub(crate) fn and(self, other: PushLoad) -> PushLoad {
+        PushLoad {
+            connections: self.connections + other.connections,
+            streams: self.streams + other.streams,
+            securities: self.securities + other.securities,
+            waiting: self.waiting + other.waiting,
+            longest: self.longest.max(other.longest),
+        }
+    }
+}
+
 impl PushMetrics {
     /// Counts a push that was queued for `recipients` connections.
     pub(crate) fn queued(&self, kind: SubType, recipients: usize) {

@@ -1,16 +1,16 @@
 //! Two nodes on one database.
 
-use access::{Created, RateRule, Terms};
+use access::{Actor, Created, NewAccount, RateRule, Role, Terms};
 use prost::Message;
-use serde_json::Value;
+use serde_json::{Value, json};
 use server::Settings;
 use wire::{Packet, control, quote, trade};
 
 use crate::home;
-use crate::support::{Client, Running};
+use crate::support::{Client, Running, machine_now};
 
 /// Starts a second node on the database of another node.
-async fn beside(one: &Running) -> Running {
+pub(crate) async fn beside(one: &Running) -> Running {
     let dir = tempfile::tempdir().unwrap();
     home::join(dir.path(), one.dir.path());
     Running::start_in(dir, Settings::default()).await
@@ -147,4 +147,62 @@ async fn an_order_is_pushed_and_cancelled_on_another_node() {
     }
     let seen = one.get(&path, &account).await.json();
     assert_eq!(seen["data"]["status"], "CanceledStatus", "{seen}");
+}
+
+/// Subscribes to quotes of AAPL.US, and returns the number of the first one.
+async fn first_quote(client: &mut Client) -> i64 {
+    let request = quote::SubscribeRequest {
+        symbol: vec!["AAPL.US".to_owned()],
+        sub_type: vec![1],
+        is_first_push: true,
+    };
+    client.ask::<quote::SubscriptionsResponse>(6, &request).await.unwrap();
+    next_quote(client).await
+}
+
+async fn next_quote(client: &mut Client) -> i64 {
+    loop {
+        if let Packet::Push { command: 101, body } = client.packet().await {
+            return quote::PushQuote::decode(&*body).unwrap().sequence;
+        }
+    }
+}
+
+#[tokio::test]
+async fn ingested_rows_have_the_same_numbers_on_every_node() {
+    let one = Running::start().await;
+    let two = beside(&one).await;
+    one.go_live();
+    two.go_live();
+    let terms = Terms { rate: Some(RateRule::Unlimited), ..Terms::default() };
+    let new = NewAccount { role: Role::Operator, ..NewAccount::named("op", terms) };
+    let operator = one.access.create(&new, &Actor::Operator, machine_now()).unwrap();
+    let account = one.account("ann", Terms::default());
+    let ingest = async |seq: u32, high: &str| {
+        let row = json!({"symbol": "AAPL.US", "time": 1_784_122_320, "open": "190.3", "high": high,
+            "low": "190.1", "close": "190.2", "volume": 100 * seq, "turnover": "19000", "final": true});
+        let batch = json!({"source": "feed", "seq": seq, "rows": [row]});
+        let answer = one.post("/v1/ingest/candles", &operator, &batch.to_string()).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    };
+    let sign_in = async |node: &Running| {
+        let mut client = node.websocket().await;
+        client.sign_in(&node.one_time_password(&account).await, &[]).await;
+        client
+    };
+    ingest(1, "190.4").await;
+    let mut there = sign_in(&two).await;
+    let mut last = first_quote(&mut there).await;
+    for (seq, high) in [(2, "190.5"), (3, "190.6")] {
+        ingest(seq, high).await;
+        let pushed = next_quote(&mut there).await;
+        assert!(pushed > last, "{pushed} after {last}");
+        last = pushed;
+        // Nodes that have not pushed it: one of them has just started.
+        let three = beside(&one).await;
+        three.go_live();
+        for node in [&one, &two, &three] {
+            assert_eq!(first_quote(&mut sign_in(node).await).await, last);
+        }
+    }
 }

@@ -7,7 +7,7 @@ pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
 pub use bodies::Body;
 pub(crate) use copy::LocalCopy;
 pub(crate) use copy::sql::NOTIFY;
-pub use copy::{CopyLoad, CopySettings};
+pub use copy::{CopyLoad, CopySettings, StoreNews};
 pub use finding::Finding;
 pub use ingest::{Append, INGEST_ANSWERS_KEPT, IngestBatch, IngestLog, IngestWriter, PartialMinute};
 pub use ledger::{
@@ -44,6 +44,7 @@ mod ledger;
 mod margin;
 mod mirrors;
 mod nearby;
+mod push_numbers;
 mod retired;
 mod security;
 mod series;

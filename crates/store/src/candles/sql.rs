@@ -219,6 +219,24 @@ statements! {
          then excluded.first_at else import_series.first_at end, \
          last_at = case when excluded.last_at > import_series.last_at \
          then excluded.last_at else import_series.last_at end";
+    ADD_IMPORT_SERIES_ALL: "write the series of an import",
+        "insert into import_series (import_id, symbol, grain, lane, row_count, first_at, last_at) \
+         values ($1, $2, $3, $4, $5, $6, $7) \
+         on conflict (symbol, grain, lane, import_id) do update set \
+         row_count = import_series.row_count + excluded.row_count, \
+         first_at = case when excluded.first_at < import_series.first_at \
+         then excluded.first_at else import_series.first_at end, \
+         last_at = case when excluded.last_at > import_series.last_at \
+         then excluded.last_at else import_series.last_at end"
+        => "insert into import_series (import_id, symbol, grain, lane, row_count, first_at, last_at) \
+         select * from unnest(cast($1 as bigint[]), cast($2 as text[]), cast($3 as text[]), cast($4 as text[]), \
+         cast($5 as bigint[]), cast($6 as bigint[]), cast($7 as bigint[])) \
+         on conflict (symbol, grain, lane, import_id) do update set \
+         row_count = import_series.row_count + excluded.row_count, \
+         first_at = case when excluded.first_at < import_series.first_at \
+         then excluded.first_at else import_series.first_at end, \
+         last_at = case when excluded.last_at > import_series.last_at \
+         then excluded.last_at else import_series.last_at end";
 
     ADD_QUARANTINE: "write a quarantined row",
         "insert into quarantine (id, import_id, line, symbol, content, reason) values ($1, $2, $3, $4, $5, $6)";

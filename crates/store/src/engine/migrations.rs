@@ -81,6 +81,8 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
     step!(14, "worlds", "accounts-14-worlds"),
     // A node that does not write the log would leave steps out of the digest.
     step!(15, "world log", "accounts-15-world-log"),
+    // A node that does not know the end would leave that of a world that has begun again.
+    step!(16, "ended worlds", "accounts-16-ended-worlds"),
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

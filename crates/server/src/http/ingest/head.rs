@@ -1,6 +1,7 @@
 //! Reads a batch: JSON or lines of JSON, plain or compressed. Only its head can make a batch
 //! invalid; rows are refused one by one.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
@@ -20,8 +21,8 @@ const NDJSON: &str = "application/x-ndjson";
 pub(super) struct Batch {
     pub(super) source: String,
     pub(super) seq: Option<i64>,
-    gap: bool,
-    build: bool,
+    pub(super) gap: bool,
+    pub(super) build: bool,
     pub(super) rows: Vec<Result<Value, String>>,
 }
 
@@ -86,18 +87,30 @@ described_only! {
     }
 }
 
-impl Batch {
-    pub(super) fn read(call: &Call<'_>) -> Result<Batch, Problem> {
+/// The body of a request, decompressed.
+#[derive(Debug)]
+pub(super) struct Body<'a> {
+    pub(super) bytes: Cow<'a, [u8]>,
+    pub(super) is_lines: bool,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn of(call: &Call<'a>) -> Result<Body<'a>, Problem> {
         let is_gzip = match call.header("content-encoding").map(str::trim) {
             None | Some("" | "identity") => false,
             Some(coding) if coding.eq_ignore_ascii_case("gzip") => true,
             Some(_) => return Err(wrong("content-encoding is gzip, or absent")),
         };
-        let unpacked = if is_gzip { unpack(call.body)? } else { Vec::new() };
-        let body = if is_gzip { unpacked.as_slice() } else { call.body };
+        let bytes = if is_gzip { Cow::Owned(unpack(call.body)?) } else { Cow::Borrowed(call.body) };
         let media = call.header("content-type").unwrap_or_default();
         let media = media.split(';').next().unwrap_or_default().trim();
-        let batch = if media.eq_ignore_ascii_case(NDJSON) { of_lines(body) } else { of_json(body) }?;
+        Ok(Body { bytes, is_lines: media.eq_ignore_ascii_case(NDJSON) })
+    }
+}
+
+impl Batch {
+    pub(super) fn read(body: &Body<'_>) -> Result<Batch, Problem> {
+        let batch = if body.is_lines { of_lines(&body.bytes) } else { of_json(&body.bytes) }?;
         if batch.rows.len() > ROWS_MAX {
             return Err(Problem::file_too_large(format!("a batch has at most {ROWS_MAX} rows")));
         }
@@ -133,7 +146,7 @@ impl Batch {
     }
 }
 
-fn is_source(text: &str) -> bool {
+pub(super) fn is_source(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
     (1..=SOURCE_MAX).contains(&text.len()) && text.bytes().all(fits)
 }

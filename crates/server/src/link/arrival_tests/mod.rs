@@ -141,8 +141,18 @@ impl Market {
         live::publish(core).unwrap();
     }
 
+    /// Returns the next packet that is not a ping.
+    async fn see(&mut self) -> Seen {
+        loop {
+            match self.far.see().await {
+                Seen::Ping(_) => {}
+                seen => return seen,
+            }
+        }
+    }
+
     async fn quote(&mut self) -> PushQuote {
-        match self.far.see().await {
+        match self.see().await {
             Seen::Packet(Packet::Push { command: 101, body }) => PushQuote::decode(&*body).unwrap(),
             other => panic!("{other:?} instead of a quote"),
         }
@@ -150,7 +160,7 @@ impl Market {
 
     /// Returns the prints of the next push: price, volume, and seconds after 09:32.
     async fn prints(&mut self) -> Vec<(String, i64, i64)> {
-        match self.far.see().await {
+        match self.see().await {
             Seen::Packet(Packet::Push { command: 104, body }) => {
                 let trades = PushTrades::decode(&*body).unwrap().trade;
                 trades.into_iter().map(|trade| (trade.price, trade.volume, trade.timestamp - M)).collect()
@@ -288,15 +298,17 @@ async fn single_trades_are_pushed_as_they_are() {
 async fn a_candle_after_its_single_trades_brings_the_rest() {
     let mut market = Market::subscribed("AAPL.US").await;
     market.quote().await;
-    // No candle is built of them, so the quote stays.
+    // Until a candle comes, the fold of the trades is the candle.
     market.ingest_trades(4, &[(3, "190.2", 100)], false);
     assert_eq!(market.prints().await, prints(&[("190.200", 100, 3)]));
+    let quote = market.quote().await;
+    assert_eq!((quote.volume, quote.current_volume, quote.timestamp), (4107, 100, M + 3));
     market.nothing_more().await;
     let minute = (Grain::Minute, M);
     market.ingest(20, "AAPL.US", minute, "190.2 190.6 190.2 190.5 300 57120", Some(false));
     assert_eq!(market.prints().await, prints(&[("190.600", 0, 20), ("190.500", 200, 20)]));
     let quote = market.quote().await;
-    assert_eq!((quote.volume, quote.current_volume, quote.timestamp), (4307, 300, M + 20));
+    assert_eq!((quote.volume, quote.current_volume, quote.timestamp), (4307, 200, M + 20));
     // A trade after a candle of its minute.
     market.ingest_trades(31, &[(30, "190.6", 50)], false);
     assert_eq!(market.prints().await, prints(&[("190.600", 50, 30)]));
@@ -372,6 +384,7 @@ async fn a_damaged_security_does_not_stop_the_pushes_of_others() {
     market.house.core.ingest.trades(&market.head(false), rows, now).unwrap();
     market.publish(now);
     assert_eq!(market.prints().await, prints(&[("190.200", 100, 3)]));
+    market.quote().await;
     market.nothing_more().await;
     // At the end of the day, too.
     market.ingest(60, "AAPL.US", (Grain::Day, MIDNIGHT), "190 192 189 191 1000000 190500000", None);
@@ -385,15 +398,19 @@ async fn a_candle_does_not_end_the_trades_of_the_next_minute() {
     market.quote().await;
     market.ingest_trades(63, &[(3, "190.2", 100), (62, "190.4", 10)], false);
     assert_eq!(market.prints().await, prints(&[("190.200", 100, 3)]));
+    assert_eq!(market.quote().await.volume, 4107);
     assert_eq!(market.prints().await, prints(&[("190.400", 10, 62)]));
-    // Clients ignore prints of a minute before their newest one.
+    assert_eq!(market.quote().await.volume, 4117);
+    // Clients cannot add to a minute before their newest one: only the quote has the rest.
     market.ingest(65, "AAPL.US", (Grain::Minute, M), "190.2 190.2 190.2 190.2 100 19020", Some(true));
-    assert_eq!(market.prints().await, prints(&[("190.200", 0, 59), ("190.200", 100, 59)]));
-    market.quote().await;
+    market.nothing_more().await;
+    market.ingest(66, "AAPL.US", (Grain::Minute, M), "190.2 190.2 190.2 190.2 110 20922", Some(true));
+    let quote = market.quote().await;
+    assert_eq!((quote.volume, quote.current_volume, quote.timestamp), (4127, 0, M + 62));
     let next = (Grain::Minute, M + 60);
     market.ingest(70, "AAPL.US", next, "190.4 190.4 190.4 190.4 30 5712", Some(false));
     assert_eq!(market.prints().await, prints(&[("190.400", 20, 70)]));
-    assert_eq!(market.quote().await.current_volume, 30);
+    assert_eq!(market.quote().await.current_volume, 20);
     market.nothing_more().await;
 }
 
@@ -689,8 +706,10 @@ async fn a_minute_continues_its_trades_or_counts_as_unreachable() {
     let mut market = Market::subscribed("AAPL.US").await;
     market.quote().await;
     market.ingest_trades(10, &[(3, "190.2", 100), (8, "190.4", 50)], false);
-    market.prints().await;
-    market.prints().await;
+    for _ in 0..2 {
+        market.prints().await;
+        market.quote().await;
+    }
     market.nothing_more().await;
     // The rest of a minute that continues its trades.
     market.ingest(60, "AAPL.US", (Grain::Minute, M), "190.2 190.5 190.2 190.4 250 47590", Some(true));
@@ -703,9 +722,124 @@ async fn a_minute_continues_its_trades_or_counts_as_unreachable() {
     assert_eq!(pushes.unreachable_minutes(), 0);
     market.ingest_trades(70, &[(65, "190.2", 100)], false);
     market.prints().await;
+    assert_eq!(market.quote().await.current_volume, 100);
     market.ingest(120, "AAPL.US", (Grain::Minute, M + 60), "190.3 190.5 190.3 190.4 250 47600", Some(true));
-    // The growth since the last quote: trades that no candle is built of have none.
-    assert_eq!(market.quote().await.current_volume, 250);
+    // A candle that does not continue the trades is a correction.
+    let quote = market.quote().await;
+    assert_eq!((quote.volume, quote.current_volume), (4507, 0));
     market.nothing_more().await;
     assert_eq!(market.house.core.metrics.pushes.unreachable_minutes(), 1);
+}
+
+#[tokio::test]
+async fn a_minute_without_a_candle_is_shown_as_the_fold_of_its_trades() {
+    let mut market = Market::subscribed("AAPL.US").await;
+    market.quote().await;
+    market.ingest_trades(10, &[(3, "190.2", 100), (8, "190.4", 50)], false);
+    for volume in [4107, 4157] {
+        market.prints().await;
+        assert_eq!(market.quote().await.volume, volume);
+    }
+    let answer = market.answer("AAPL.US").await;
+    assert_eq!((answer.last_done.as_str(), answer.volume, answer.timestamp), ("190.400", 4157, M + 8));
+    // Also when the minute is over, for a client that subscribes then, and after a late trade.
+    market.tick(70);
+    assert_eq!(market.answer("AAPL.US").await.volume, 4157);
+    market.ingest_trades(71, &[(65, "190.5", 10)], false);
+    market.ingest_trades(72, &[(30, "190.1", 5)], false);
+    for volume in [4167, 4172] {
+        market.prints().await;
+        assert_eq!(market.quote().await.volume, volume);
+    }
+    market.subscribe("AAPL.US", true).await;
+    let first = market.quote().await;
+    let answer = market.answer("AAPL.US").await;
+    assert_eq!((first.volume, first.timestamp), (answer.volume, answer.timestamp));
+    assert_eq!((answer.volume, answer.last_done.as_str()), (4172, "190.500"));
+    market.nothing_more().await;
+}
+
+#[tokio::test]
+async fn a_first_push_continues_the_numbers_after_a_restart() {
+    let mut market = Market::subscribed("AAPL.US").await;
+    let mut last = market.quote().await.sequence;
+    let minute = (Grain::Minute, M);
+    market.ingest(5, "AAPL.US", minute, "190.3 190.3 190.3 190.3 500 95150", Some(false));
+    market.prints().await;
+    let pushed = market.quote().await;
+    assert!(pushed.sequence > last);
+    last = pushed.sequence;
+    for round in 0..3_i64 {
+        // Another process on the same files.
+        let clock = market.now.clone();
+        let market_clock = Arc::new(move || AsOf::Live(Timestamp(clock.load(Ordering::Acquire))));
+        market.house = market.house.under(market_clock);
+        market.far = market.house.signed_in(Kind::WebSocket, &market.account).await.0;
+        market.set(200 + round * 60);
+        market.subscribe("AAPL.US", true).await;
+        assert_eq!(market.quote().await.sequence, last, "the number of the last push");
+        let stamp = M + 180 + round * 60;
+        market.ingest(200 + round * 60, "AAPL.US", (Grain::Minute, stamp), "191 191 191 191 5 955", None);
+        market.prints().await;
+        let pushed = market.quote().await;
+        assert!(pushed.sequence > last);
+        last = pushed.sequence;
+    }
+    // The end of the day is numbered by its time.
+    market.ingest(300, "AAPL.US", (Grain::Day, MIDNIGHT), "190 192 189 191 1000000 190500000", None);
+    market.tick(END);
+    let end = market.quote().await.sequence;
+    assert!(end > last);
+    let clock = market.now.clone();
+    let market_clock = Arc::new(move || AsOf::Live(Timestamp(clock.load(Ordering::Acquire))));
+    market.house = market.house.under(market_clock);
+    market.far = market.house.signed_in(Kind::WebSocket, &market.account).await.0;
+    market.subscribe("AAPL.US", true).await;
+    assert_eq!(market.quote().await.sequence, end);
+}
+
+#[tokio::test]
+async fn a_batch_that_is_merged_after_a_subscription_has_higher_numbers() {
+    let mut market = Market::connected().await;
+    let minute = (Grain::Minute, M);
+    market.ingest(5, "AAPL.US", minute, "190.3 190.3 190.3 190.3 500 95150", Some(false));
+    // Merged by another process: this one has not published it.
+    let now = market.set(20);
+    let row = CandleInput {
+        symbol: "AAPL.US".parse().unwrap(),
+        grain: Grain::Minute,
+        candle: candle(M, "190.3 190.6 190.3 190.5 1200 228500"),
+        is_final: Some(false),
+    };
+    market.house.core.ingest.candles(&market.head(false), vec![Ok(row)], now).unwrap();
+    market.subscribe("AAPL.US", true).await;
+    let first = market.quote().await;
+    assert_eq!(first.volume, 4507);
+    market.publish(now);
+    market.prints().await;
+    let pushed = market.quote().await;
+    assert_eq!((pushed.volume, pushed.current_volume), (5207, 700));
+    assert!(pushed.sequence > first.sequence);
+}
+
+#[tokio::test]
+async fn seconds_of_many_trades_have_their_own_numbers() {
+    let mut market = Market::subscribed("AAPL.US").await;
+    market.quote().await;
+    // One second in more rows than its first row has numbers for, with another in between.
+    let mut trades = vec![(3, "190.2", 1); 4_998];
+    trades.insert(1, (4, "190.3", 7));
+    market.ingest_trades(10, &trades, false);
+    let (mut last, mut volume) = (0, 0);
+    let mut pushes = 0;
+    while volume < 5_005 {
+        if let Seen::Packet(Packet::Push { command: 104, body }) = market.far.see().await {
+            let push = PushTrades::decode(&*body).unwrap();
+            assert!(push.sequence > last, "{} after {last}", push.sequence);
+            last = push.sequence;
+            volume += push.trade.iter().map(|trade| trade.volume).sum::<i64>();
+            pushes += 1;
+        }
+    }
+    assert_eq!(pushes, 11);
 }

@@ -1,13 +1,21 @@
 //! S1 under the machine clock: after each of many random batches, a model of a client that is fed
-//! with the pushes has the candles and the quote that commands 11 and 19 answer.
+//! with the pushes has the candles and the quote that commands 11, 18, 19, 26 and 27 answer.
 
-use wire::quote::Candlestick;
+use wire::command::{CALC_INDEXES, HISTORY, INTRADAY};
+use wire::quote::{
+    CalcIndex, CalcIndexesRequest, CalcIndexesResponse, Candlestick, DateRequest, IntradayRequest,
+    IntradayResponse, SecurityHistoryCandlestickRequest,
+};
 
 use super::*;
 
 /// Decimals of the prices in prints.
 const DECIMALS: usize = 8;
-const MINUTES: i64 = 8;
+/// 2026-07-15 09:30:00 in New York.
+const OPEN: i64 = M - 120;
+const MINUTES: i64 = 12;
+/// Lengths of candles in minutes, which are also the codes of their periods.
+const LENGTHS: [i64; 4] = [1, 2, 5, 60];
 
 /// A pseudo-random number generator (xorshift).
 struct Rng(u64);
@@ -47,8 +55,8 @@ impl Built {
     }
 
     /// Adds a print. All prints have a type that moves the price and volume, or the volume alone.
-    fn add(&mut self, print: &quote::Trade) {
-        let (stamp, price) = (print.timestamp - print.timestamp.rem_euclid(60), exact(&print.price));
+    fn add(&mut self, print: &quote::Trade, minutes: i64) {
+        let (stamp, price) = (begin(print.timestamp, minutes), exact(&print.price));
         if stamp < self.stamp {
             return;
         }
@@ -62,6 +70,11 @@ impl Built {
         self.volume += print.volume;
         self.turnover += price * i128::from(print.volume);
     }
+}
+
+/// Returns the stamp of the candle of a time: they are counted from the open, at 09:30.
+fn begin(time: i64, minutes: i64) -> i64 {
+    time - (time - OPEN).rem_euclid(minutes * 60)
 }
 
 /// What the feed knows of a minute: prices in cents, and turnover in cents.
@@ -102,8 +115,41 @@ impl Market {
         answer.candlesticks.last().unwrap().clone()
     }
 
+    /// Compares the answers to commands 18, 26 and 27 with those to 11 and 19.
+    async fn others(&mut self, minute: &Candlestick, last: &PushQuote, context: &str) {
+        let symbol = "AAPL.US".to_owned();
+        let line: IntradayResponse = {
+            let request = IntradayRequest { symbol: symbol.clone(), ..Default::default() };
+            self.far.ask(INTRADAY, &request).await.unwrap()
+        };
+        let newest = line.lines.last().unwrap();
+        assert_eq!(
+            (newest.timestamp, &newest.price, newest.volume, &newest.turnover),
+            (minute.timestamp, &minute.close, minute.volume, &minute.turnover),
+            "18, {context}"
+        );
+        assert_eq!(line.lines.iter().map(|line| line.volume).sum::<i64>(), last.volume, "18, {context}");
+        let request = CalcIndexesRequest {
+            symbols: vec![symbol.clone()],
+            calc_index: vec![CalcIndex::LastDone.into(), CalcIndex::Volume.into()],
+        };
+        let answer: CalcIndexesResponse = self.far.ask(CALC_INDEXES, &request).await.unwrap();
+        let index = &answer.security_calc_index[0];
+        assert_eq!((&index.last_done, index.volume), (&last.last_done, last.volume), "26, {context}");
+        let date = "20260715".to_owned();
+        let request = SecurityHistoryCandlestickRequest {
+            symbol,
+            period: 1,
+            query_type: 2,
+            date_request: Some(DateRequest { start_date: date.clone(), end_date: date }),
+            ..Default::default()
+        };
+        let answer: SecurityCandlestickResponse = self.far.ask(HISTORY, &request).await.unwrap();
+        assert_eq!(answer.candlesticks.last(), Some(minute), "27, {context}");
+    }
+
     /// Takes the queued pushes.
-    async fn take(&mut self, built: &mut Built, last: &mut PushQuote) {
+    async fn take(&mut self, built: &mut [Built; LENGTHS.len()], last: &mut PushQuote) {
         // An answer goes before the pushes that still wait in the mailbox.
         let mailbox = self.house.mailbox(&self.account);
         while mailbox.quotes_waiting() > 0 {
@@ -116,7 +162,9 @@ impl Market {
                     *last = PushQuote::decode(&*body).unwrap();
                 }
                 Seen::Packet(Packet::Push { command: 104, body }) => {
-                    PushTrades::decode(&*body).unwrap().trade.iter().for_each(|print| built.add(print));
+                    for print in PushTrades::decode(&*body).unwrap().trade {
+                        built.iter_mut().zip(LENGTHS).for_each(|(built, minutes)| built.add(&print, minutes));
+                    }
                 }
                 Seen::Packet(Packet::Response { id: 9, .. }) => return,
                 Seen::Ping(_) => {}
@@ -130,19 +178,30 @@ impl Market {
 async fn answers_show_what_the_pushes_of_random_batches_have_built() {
     let mut market = Market::subscribed("AAPL.US").await;
     let mut last = market.quote().await;
-    let (mut built, mut rng) = (Built::default(), Rng(0x5eed_0001));
-    let mut compared = 0;
+    let mut rng = Rng(0x5eed_0001);
+    let mut built = [Built::default(); LENGTHS.len()];
+    for (built, minutes) in built.iter_mut().zip(LENGTHS) {
+        *built = Built::of(&market.candles(minutes.try_into().unwrap()).await);
+    }
+    // Whether clients can have built the candles of each length so far.
+    let mut is_built = [true; LENGTHS.len()];
+    let (mut compared, mut without_candle) = (0, 0);
     for minute in 0..MINUTES {
         let (start, stamp) = (minute * 60, M + minute * 60);
         let mut known: Option<Known> = None;
         // Trades of a minute build its candle, or are beside its candles.
         let builds = rng.one_in(3);
+        for (is_built, minutes) in is_built.iter_mut().zip(LENGTHS) {
+            *is_built |= begin(stamp, minutes) == stamp;
+        }
         let mut is_correct = true;
+        // Whether clients have what answers show: a candle hides the trades after it.
+        let (mut is_shown, mut has_candle) = (true, false);
         let mut at = start;
         for _ in 0..2 + rng.below(5) {
             at = (at + 1 + rng.below(9)).min(start + 59);
             let unreachable = market.house.core.metrics.pushes.unreachable_minutes();
-            let has_candle = if rng.one_in(2) {
+            is_shown = if rng.one_in(2) {
                 let trades: Vec<(i64, i64, i64)> =
                     (0..1 + rng.below(3)).map(|_| (at, 19_000 + rng.below(100), 1 + rng.below(90))).collect();
                 for (_, price, volume) in &trades {
@@ -153,7 +212,8 @@ async fn answers_show_what_the_pushes_of_random_batches_have_built() {
                 let rows: Vec<_> =
                     rows.map(|((at, _, volume), text)| (*at, text.as_str(), *volume)).collect();
                 market.ingest_trades(at, &rows, builds);
-                builds
+                has_candle |= builds;
+                builds || !has_candle
             } else {
                 let price = 19_000 + rng.below(100);
                 let mut row = *known.get_or_insert(Known::flat(price));
@@ -166,6 +226,7 @@ async fn answers_show_what_the_pushes_of_random_batches_have_built() {
                 }
                 let is_final = rng.one_in(6);
                 market.ingest(at, "AAPL.US", (Grain::Minute, stamp), &row.figures(), Some(is_final));
+                has_candle = true;
                 true
             };
             market.take(&mut built, &mut last).await;
@@ -190,11 +251,20 @@ async fn answers_show_what_the_pushes_of_random_batches_have_built() {
             let prices = [&last.open, &last.high, &last.low, &last.last_done].map(|price| exact(price));
             assert_eq!((day.prices, day.volume), (prices, last.volume), "{context}");
             assert_eq!(day.turnover, exact(&last.turnover), "{context}");
-            if has_candle && is_correct {
-                assert_eq!(built, Built::of(&market.candles(1).await), "{context}");
-                compared += 1;
+            let newest = market.candles(1).await;
+            market.others(&newest, &last, &context).await;
+            for ((built, minutes), is_built) in built.iter().zip(LENGTHS).zip(is_built) {
+                if is_built && is_shown && is_correct {
+                    let found = Built::of(&market.candles(minutes.try_into().unwrap()).await);
+                    assert_eq!(*built, found, "{minutes} minutes, {context}");
+                    compared += 1;
+                    without_candle += usize::from(!has_candle);
+                }
             }
         }
+        if !(is_shown && is_correct) {
+            is_built = [false; LENGTHS.len()];
+        }
     }
-    assert!(compared > 8, "{compared}");
+    assert!(compared > 40 && without_candle > 8, "{compared}, {without_candle}");
 }
