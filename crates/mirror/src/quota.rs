@@ -131,7 +131,7 @@ impl Quota {
 
     /// Takes a charge back: the other server refused the request, which it does not count.
     pub fn released(&mut self, symbol: &Symbol) {
-        self.asked.remove(symbol);
+        self.requested.remove(symbol);
     }
 
     /// Records that the other server refused a security with 301607. The count of the other server

@@ -244,7 +244,9 @@ impl Watch for Shown<'_> {
             let quota = progress
                 .quota_left
                 .map_or(String::new(), |left| format!(", {left} securities left this month"));
-            format!("{} left, {}{quota}  {}", count(left, "request"), until(minutes), progress.series)
+            let series = Some(&progress.series).filter(|series| !series.is_empty());
+            let series = series.map_or(String::new(), |series| format!("  {series}"));
+            format!("{} left, {}{quota}{series}", count(left, "request"), until(minutes))
         };
         if self.bar.is_shown() {
             self.bar.set_length(progress.expected.max(1));

@@ -133,8 +133,9 @@ impl Known {
         self.list.iter().filter(|of| begun.contains(&of.symbol) && !open.contains(&of.symbol)).count()
     }
 
+    /// Returns the number of received actual candles. Adjusted days are not served.
     fn candles(&self) -> u64 {
-        self.jobs.iter().map(|job| job.rows).sum()
+        self.jobs.iter().filter(|job| job.adjustment == "none").map(|job| job.rows).sum()
     }
 
     fn last_run(&self) -> String {
