@@ -51,8 +51,9 @@ if [ "${1-}" = live ]; then
     mkdir -p target/bench
     # Ten thousand connections, in the server and in the load.
     ulimit -n "$(ulimit -H -n)"
-    cargo build --release --locked -p chandler -p bench >&2
-    exec python3 bench/live.py target/release/chandler target/release/bench target/bench/live "$@"
+    profile=${PROFILE:-release}
+    cargo build --profile "$profile" --locked -p chandler -p bench >&2
+    exec python3 bench/live.py "target/$profile/chandler" "target/$profile/bench" target/bench/live "$@"
 fi
 if [ "${1-}" = worlds ]; then
     shift

@@ -185,6 +185,98 @@ class Backtests(unittest.TestCase):
         self.assertRegex(stdout, r"trades +[1-9]")
 
 
+# Put into the Python of a strategy: its clock runs as fast as that of the server.
+SHORT_SLEEPS = """
+import os, time
+sleep = time.sleep
+time.sleep = lambda seconds: sleep(seconds / float(os.environ["CLOCK_SPEED"]))
+"""
+
+
+class OnPaper(unittest.TestCase):
+    """The strategies of the page about backtests, unchanged, with a paper account: the server has a
+    running clock, and no world."""
+
+    def orders_of(self, path, clock, speed, *words):
+        """Runs a strategy until its account has an order."""
+        server = harness.Server(clock=f"{clock},run@{speed}")
+        self.addCleanup(server.kill)
+        server.report_rates()
+        account = server.account("quant", "--rate", "unlimited", "--cash", "HKD=1000000")
+
+        def orders():
+            status, envelope = server.request("GET", "/v1/trade/order/today", account)
+            self.assertEqual(status, 200, envelope)
+            return envelope["data"]["orders"]
+
+        with tempfile.TemporaryDirectory(dir=harness.WORK, prefix="home-") as folder:
+            (pathlib.Path(folder) / "sitecustomize.py").write_text(SHORT_SLEEPS)
+            environment = {
+                **harness.foreign_environment(account), "HOME": folder, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": folder,
+                "CLOCK_SPEED": str(speed)}
+            with open(pathlib.Path(folder) / "errors", "w+") as errors:
+                program = subprocess.Popen(
+                    [sys.executable, str(EXAMPLES / "backtest" / path), *words], env=environment, cwd=folder, stderr=errors)
+                try:
+                    found = harness.wait_for(lambda: orders() or program.poll() is not None, f"an order of {path}")
+                    errors.seek(0)
+                    self.assertIsNone(program.poll(), errors.read())
+                    return found
+                finally:
+                    program.kill()
+                    program.wait()
+
+    def check(self, orders, symbols, since):
+        order = orders[0]
+        self.assertIn(order["symbol"], symbols)
+        self.assertEqual((order["side"], order["order_type"]), ("Buy", "MO"))
+        # By the clock of the server, on the day at which it began.
+        self.assertIn(int(order["submitted_at"]) - since, range(0, 8 * 3600))
+
+    def test_moving_average(self):
+        # Twenty minutes before it decides, which are twenty seconds.
+        orders = self.orders_of("moving_average.py", "2026-11-11T07:25:00Z", 60, "1", "3")
+        self.check(orders, {"9001.HK"}, 1794381900)
+
+    def test_grid(self):
+        orders = self.orders_of("grid.py", "2026-11-12T01:34:00Z", 300, "0.05")
+        self.check(orders, {"9001.HK"}, 1794447240)
+
+    def test_pairs(self):
+        orders = self.orders_of("pairs.py", "2026-11-12T07:29:00Z", 20)
+        self.check(orders, {"9001.HK", "9002.HK"}, 1794468540)
+
+
+class InWorlds(Runner):
+    """The documented programs that step a world, in each language."""
+
+    def run_in_world(self, *command):
+        settings = {
+            "name": f"by-{pathlib.Path(command[-1]).name.replace('.', '-')}", "start": "2026-11-12T09:30:00+08:00",
+            "end": "2026-11-12T10:00:00+08:00", "markets": ["HK"], "cash": {"HKD": "100000"}}
+        status, envelope = self.server.request("POST", "/v1/worlds", self.account, settings)
+        self.assertEqual((status, envelope["code"]), (200, 0), envelope)
+        keys = envelope["data"]["credentials"]
+        environment = {
+            f"{prefix}_{name}": keys[name.lower()]
+            for prefix in ("LONGBRIDGE", "LONGPORT") for name in ("APP_KEY", "APP_SECRET", "ACCESS_TOKEN")}
+        ran = subprocess.run(
+            command, env={**self.environment, **environment}, cwd=harness.WORK, capture_output=True, text=True,
+            timeout=harness.PATIENCE_S)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        *minutes, fill = ran.stdout.splitlines()
+        self.assertEqual([line.split()[0][11:16] for line in minutes], ["01:35", "01:40", "01:45", "01:50", "01:55"])
+        self.assertRegex(fill, r"^bought 500 at \d+\.\d+$")
+        return ran.stdout.replace("Z ", " ").replace(".000", "")
+
+    def test_node(self):
+        self.run_in_world("node", str(EXAMPLES / "node/world.js"))
+
+    @unittest.skipUnless("CHANDLER_E2E_RUST" in os.environ, "run with `make e2e-rust`")
+    def test_rust(self):
+        self.run_in_world(str(pathlib.Path(os.environ["CHANDLER_E2E_RUST"]) / "e2e-example-world"))
+
+
 class Live(Runner):
     """The documented subscriptions, in a market whose minutes last a second."""
 

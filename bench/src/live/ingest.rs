@@ -17,7 +17,10 @@ use crate::server::Server;
 const SOURCES: usize = 2;
 const ROWS: usize = 500;
 const SECONDS: usize = 10;
+/// Time from the first push on every server until the measurement.
 const WARM_UP: Duration = Duration::from_secs(2);
+/// Maximum time until these pushes. A new server first reads the newest blocks of all series.
+const FIRST_PUSH_WITHIN: Duration = Duration::from_secs(60);
 /// Connections on each server, with ten securities each.
 const CONNECTIONS: usize = 20;
 /// Pace of the second run, in batches a second of all sources.
@@ -88,6 +91,10 @@ async fn measure(
         Feeder::start(server.http(), place.operator(), plan, tally.began)
     };
     let feeders: Vec<Feeder> = (0..sources).map(start).collect();
+    let begun = std::time::Instant::now();
+    while tallies.iter().any(|tally| tally.pushes() == 0) && begun.elapsed() < FIRST_PUSH_WITHIN {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     tokio::time::sleep(WARM_UP).await;
     let (from, processor) = (tally.began.elapsed(), server.processor_us()?);
     tokio::time::sleep(Duration::from_secs(SECONDS as u64)).await;

@@ -51,6 +51,7 @@ mod judge;
 mod keys;
 mod level;
 mod limits;
+mod mirrors;
 mod oauth;
 mod opening;
 mod otp;
@@ -99,6 +100,7 @@ pub use identify::Recognized;
 pub use ingest_symbols::{IngestSymbols, ParseIngestSymbolsError, SymbolPattern};
 pub use inputs::{REPORT_BYTES_MAX, REPORT_ROWS_MAX, ReportError, Table};
 pub use level::{Grounds, Hkd, Ladder, Level, MonthOrders, Reason, Source, Step, StepChange, Worth};
+pub use mirrors::MirrorStep;
 pub use oauth::{
     ACCESS_TOKEN_LIFE_S, AUTH_METHODS, AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest,
     BadRequest, ClientInfo, DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, Grant, IngestToken, NewClient,

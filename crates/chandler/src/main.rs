@@ -18,6 +18,7 @@ mod log;
 mod machine;
 mod open_hours;
 mod output;
+mod paper_flags;
 mod progress;
 mod remote;
 mod sdk;
@@ -75,6 +76,8 @@ enum Command {
     Quarantine(command::quarantine::Arguments),
     /// Remove a symbol, or its candles of one period, from the store
     Remove(command::remove::Arguments),
+    /// Fill the store from another server, with your account there
+    Mirror(command::mirror::Arguments),
     /// Serve the store to clients: HTTP, WebSocket and TCP
     Serve(command::serve::Arguments),
     /// Manage client accounts, and report the assets and orders that determine their levels
@@ -189,6 +192,7 @@ fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Resul
         Command::Imports(arguments) => command::imports::run(&arguments, context),
         Command::Quarantine(arguments) => command::quarantine::run(&arguments, context),
         Command::Remove(arguments) => command::remove::run(&arguments, context),
+        Command::Mirror(arguments) => command::mirror::run(&arguments, context),
         Command::Serve(arguments) => command::serve::run(&arguments, context),
         Command::Account(arguments) => command::account::run(&arguments, context),
         Command::SdkEnv(arguments) => command::sdk_env::run(&arguments, context),

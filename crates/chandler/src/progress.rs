@@ -71,6 +71,12 @@ impl Bar {
         }
     }
 
+    pub(crate) fn set_length(&self, total: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+        }
+    }
+
     pub(crate) fn advance(&self, by: u64) {
         if let Some(bar) = &self.bar {
             bar.inc(by);

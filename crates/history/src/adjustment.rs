@@ -7,7 +7,7 @@ use market::adjust::{Factor, factors as factors_of};
 use market::{
     Action, Adjuster, Candles, Date, Grain, IgnoredAction, Price, Symbol, Timestamp, Venue, Venues,
 };
-use store::{Batch, Lane, Series, Snapshot, StoreError, View};
+use store::{Batch, FactorKind, Lane, Series, Snapshot, StoreError, View};
 
 use crate::HistoryError;
 
@@ -29,7 +29,13 @@ pub(crate) fn reckon(
 ) -> Result<(Vec<Factor>, Vec<IgnoredAction>), HistoryError> {
     let actions = view.actions(symbol)?;
     let closes = Closes::load(view, venue, symbol, &actions)?;
-    Ok(factors_of(&actions, |date| closes.before(venue, date)))
+    let (mut factors, ignored) = factors_of(&actions, |date| closes.before(venue, date));
+    // A corporate action that became known explains its ex-date better than a bare factor.
+    let bare = view.derived_factors(symbol)?.into_iter().filter(|of| of.kind == FactorKind::Bare);
+    let bare = bare.filter(|of| !actions.iter().any(|action| action.ex_date == of.ex_date));
+    factors.extend(bare.filter_map(|of| Factor::bare(of.ex_date, &of.amount)));
+    factors.sort_by_key(|factor| factor.ex_date);
+    Ok((factors, ignored))
 }
 
 /// Computes and stores the factors of every symbol whose actions or daily candles have changed.

@@ -50,6 +50,7 @@ pub mod import;
 pub mod ingest;
 mod inventory;
 mod minutes;
+pub mod mirror;
 mod own;
 mod page_cache;
 mod paging;

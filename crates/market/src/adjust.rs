@@ -248,6 +248,13 @@ pub fn factors(
 }
 
 impl Factor {
+    /// Returns a factor that no corporate action explains. `None` if it is zero.
+    pub fn bare(ex_date: Date, factor: &Amount) -> Option<Factor> {
+        let (numer, denom) = factor.fraction();
+        let (numer, denom) = (numer.unsigned_abs().into(), denom.unsigned_abs().into());
+        (!factor.is_zero()).then_some(Factor { ex_date, numer, denom })
+    }
+
     /// Appends the encoded factor: year, month and day of the ex-date, then the numerator and the
     /// denominator, each prefixed with its length. All integers are little-endian.
     pub fn write(&self, out: &mut Vec<u8>) {

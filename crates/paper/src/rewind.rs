@@ -68,6 +68,11 @@ impl Paper {
         Ok(account)
     }
 
+    /// Returns the number of orders of an account, open or not. Does not advance or begin the account.
+    pub fn order_count(&self, id: AccountId) -> Result<usize, PaperError> {
+        Ok(self.described(id)?.orders().len())
+    }
+
     /// Removes all entries after the instant `to`, and archives them under the operation's name.
     pub fn rewind(
         &self,

@@ -17,6 +17,8 @@ pub(crate) struct Client {
     /// Region of the listener that received the request, or `None` if the listener serves every
     /// region. The listener that issued a one-time password is not considered.
     pub(crate) listener_region: Option<access::Region>,
+    /// The long connection; `None` over HTTP.
+    pub(crate) connection: Option<access::ConnectionId>,
 }
 
 /// The caller of one request: the client, and a market time that is fixed for the whole request.
@@ -29,15 +31,21 @@ pub(crate) struct Caller {
     pub(crate) overnight: bool,
     /// See [`Client::listener_region`].
     pub(crate) listener_region: Option<access::Region>,
+    /// See [`Client::connection`].
+    pub(crate) connection: Option<access::ConnectionId>,
     /// Market time when the request began, live or replayed.
     pub(crate) as_of: AsOf,
+    /// The server's market time when the request began. It decides the quota month and the level,
+    /// which do not follow the clock of a world.
+    pub(crate) quota_time: Timestamp,
 }
 
 impl Client {
-    /// Returns the caller of a request that begins at `as_of`.
-    pub(crate) fn at(self, as_of: AsOf) -> Caller {
-        let Client { who, language, overnight, listener_region } = self;
-        Caller { who, language, overnight, listener_region, as_of }
+    /// Returns the caller of a request that begins at `as_of`, and at `quota_time` of the server's
+    /// clock.
+    pub(crate) fn at(self, as_of: AsOf, quota_time: Timestamp) -> Caller {
+        let Client { who, language, overnight, listener_region, connection } = self;
+        Caller { who, language, overnight, listener_region, connection, as_of, quota_time }
     }
 }
 

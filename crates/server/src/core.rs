@@ -19,6 +19,7 @@ use store::{AccountId, ImportRecord, Reader, ServerLock, Store, StoreError};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use trading::Tables;
+use world::Span;
 
 use crate::backoff::Backoff;
 use crate::caller::{Caller, Client};
@@ -338,14 +339,15 @@ impl Core {
     /// Returns the caller of a request that begins now. This is the only place where a request
     /// reads the market time; every later step uses the caller's time.
     pub(crate) fn caller(&self, client: Client) -> Result<Caller, Refusal> {
-        let account = client.who.account();
-        let is_of_world = client.who.is_of_world();
-        Ok(client.at(if is_of_world { self.world_now(account)? } else { self.market_now() }))
+        let world = client.who.is_of_world().then(|| client.who.account());
+        self.caller_as_of(client, world)
     }
 
-    /// Like [`caller`](Self::caller), as of the clock of a world.
-    pub(crate) fn caller_as_of(&self, client: Client, world: AccountId) -> Result<Caller, Refusal> {
-        Ok(client.at(self.world_now(world)?))
+    /// Like [`caller`](Self::caller), as of the clock of a world, if one is given.
+    pub(crate) fn caller_as_of(&self, client: Client, world: Option<AccountId>) -> Result<Caller, Refusal> {
+        let server = self.market_now();
+        let as_of = world.map_or(Ok(server), |world| self.world_now(world))?;
+        Ok(client.at(as_of, server.now()))
     }
 
     /// Ends all subscriptions of a closed connection.
@@ -373,12 +375,6 @@ impl Core {
         }
     }
 
-    /// Returns the market time that decides the quota month and the level of a caller. Those of a
-    /// world do not follow its clock.
-    pub(crate) fn quota_time(&self, caller: &Caller) -> Timestamp {
-        if caller.who.is_of_world() { self.market_now().now() } else { caller.now() }
-    }
-
     /// Returns the streams of an account, or of all accounts, with their subscriptions.
     pub(crate) fn list_streams(&self, of: Option<AccountId>) -> Vec<(StreamInfo, Subscribed)> {
         let mut streams = self.live.list_streams(of);
@@ -403,9 +399,17 @@ impl Core {
     }
 
     /// Returns the market time of a world.
-    fn world_now(&self, account: AccountId) -> Result<AsOf, Refusal> {
+    pub(crate) fn world_now(&self, account: AccountId) -> Result<AsOf, Refusal> {
         let world = self.worlds.of(&self.access.database(), account)?;
         Ok(AsOf::Replay(world.now(self.uptime())))
+    }
+
+    /// Returns the first and the last instant of the caller's world, or `None` if it has none.
+    pub(crate) fn world_span(&self, caller: &Caller) -> Result<Option<Span>, Refusal> {
+        if !caller.who.is_of_world() {
+            return Ok(None);
+        }
+        Ok(Some(self.worlds.of(&self.access.database(), caller.who.account())?.span.get()))
     }
 
     /// Returns the server's market time, for jobs and for pages without a caller. A request takes
@@ -432,6 +436,12 @@ impl Core {
         }
         let moment = self.paper_moment(as_of);
         self.with_reader(|reader| self.paper.at(id, reader, &moment).tally_within_request(&days)).map(drop)
+    }
+
+    /// Returns how long the server's market clock takes from now to `at`, or `None` if it is
+    /// stopped before.
+    pub(crate) fn time_until(&self, at: Timestamp) -> Option<Duration> {
+        self.market.wait(self.market_now().now(), at)
     }
 
     /// Returns the server's market clock, to move it or read its speed.

@@ -122,9 +122,9 @@ pub(crate) fn calendar_end(market: Market, venues: &Venues) -> Timestamp {
 /// Returns warnings for the operator, each a whole sentence.
 pub(crate) fn warnings(site: &Site) -> Vec<String> {
     let mut warnings = Vec::new();
+    let market_now = site.core.market_now().now();
     for market in Market::ALL {
-        let left =
-            calendar_end(market, site.core.history.venues()).0.saturating_sub(site.core.market_now().now().0);
+        let left = calendar_end(market, site.core.history.venues()).0.saturating_sub(market_now.0);
         let (name, through) =
             (market.as_str(), site.core.history.venues().of(market).calendar().valid_through());
         if left <= 0 {

@@ -12,8 +12,10 @@ use history::ingest::{
     Rows, Submitted,
 };
 use market::{Timestamp, Venues};
-use store::{Reader, Store};
+use store::{Reader, Store, StoreNews};
 use tokio::sync::{Notify, watch};
+
+use crate::merge_turn::MergeTurn;
 
 /// Maximum number of batches that wait for their commit.
 pub(crate) const WAITING_MAX: usize = 64;
@@ -70,6 +72,7 @@ pub(crate) struct Ingest {
     committed: Mutex<Committed>,
     /// Starts a merge immediately.
     demand: Arc<Notify>,
+    turn: Arc<MergeTurn>,
     merged: watch::Sender<i64>,
 }
 
@@ -108,6 +111,7 @@ impl Ingest {
             queue: Mutex::default(),
             committed: Mutex::default(),
             demand: Arc::default(),
+            turn: Arc::default(),
             merged: watch::Sender::new(0),
         }
     }
@@ -164,6 +168,7 @@ impl Ingest {
                 for (queued, outcome) in all.iter().zip(outcomes) {
                     if let Ok(Outcome::Committed(receipt)) = &outcome {
                         lock(&self.committed).add(receipt);
+                        self.turn.committed(receipt.revision);
                     }
                     queued.outcome.set(outcome.map_err(Arc::new)).ok();
                 }
@@ -208,8 +213,26 @@ impl Ingest {
     /// Merges committed batches into the store, and marks minutes as final. Opens the store for
     /// writing only if there is something to do.
     pub(crate) fn merge(&self, reader: &mut Reader, now: Timestamp) -> Result<Merged, IngestError> {
+        self.merge_if(reader, now, |waiting| waiting.has_more)
+    }
+
+    /// Does the same if several servers share the store, unless another one merges. Then more may
+    /// be waiting although nothing has changed.
+    pub(crate) fn merge_in_turn(&self, reader: &mut Reader, now: Timestamp) -> Result<Merged, IngestError> {
+        self.merge_if(reader, now, |waiting| self.turn.take(waiting, Instant::now()))
+    }
+
+    fn merge_if(
+        &self,
+        reader: &mut Reader,
+        now: Timestamp,
+        is_due: impl FnOnce(&Merged) -> bool,
+    ) -> Result<Merged, IngestError> {
         let waiting = Merger::waiting(reader.view(), now)?;
-        let merged = if waiting.has_more { self.merge_waiting(now)? } else { waiting };
+        let merged = if is_due(&waiting) { self.merge_waiting(now)? } else { waiting };
+        if merged.has_changed {
+            self.turn.merged(merged.through);
+        }
         self.merged.send_if_modified(|through| {
             let is_new = *through != merged.through;
             *through = merged.through;
@@ -236,6 +259,17 @@ impl Ingest {
     /// Returns the notifier that starts a merge.
     pub(crate) fn demand(&self) -> Arc<Notify> {
         self.demand.clone()
+    }
+
+    /// Returns a listener to the news of a store with several servers. It starts a merge, or the
+    /// pushes of what another server has merged.
+    pub(crate) fn listener(&self) -> impl Fn(StoreNews) + Send + Sync + use<> {
+        let (demand, turn) = (self.demand.clone(), self.turn.clone());
+        move |news| {
+            if news == StoreNews::Changed || turn.is_own() {
+                demand.notify_one();
+            }
+        }
     }
 
     /// Returns a receiver of the last merged batch. Its value changes after every merge of new

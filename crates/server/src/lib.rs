@@ -32,6 +32,7 @@ mod live;
 mod local;
 mod mailbox;
 mod market_clock;
+mod merge_turn;
 mod metrics;
 mod names;
 mod pages;

@@ -110,6 +110,8 @@ struct State {
     kick: Option<Kick>,
     /// Whether further pushes are refused.
     is_shut: bool,
+    /// Whether no quote replaces a queued one.
+    keeps_all: bool,
     flow: Flow,
     /// Whether the clock of a world waits for this connection.
     is_awaited: bool,
@@ -135,6 +137,8 @@ pub(crate) struct Flow {
 /// What the clock of a world waits for before it moves on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
+    /// All pushes are in the socket.
+    InSocket,
     /// All pushes are in the socket, and the client has answered pings up to the last few pushes.
     Written,
     /// The client has answered a ping behind the last push, and no request is in work.
@@ -212,8 +216,9 @@ impl Mailbox {
             return Err(PushError::Gone);
         }
         let pushes_max = state.pushes_max();
+        let merge_from = if state.keeps_all { usize::MAX } else { MERGE_FROM.min(pushes_max / 4) };
         let quotes = state.quotes.get_or_insert_with(|| {
-            let queue = PushQueue::merging_from(MERGE_FROM.min(pushes_max / 4));
+            let queue = PushQueue::merging_from(merge_from);
             Box::new(queue.with_limits(pushes_max, pushes_max.saturating_mul(BYTES_EACH)))
         });
         match quotes.push(push) {
@@ -227,6 +232,12 @@ impl Mailbox {
                 Err(PushError::TooSlow)
             }
         }
+    }
+
+    /// Stops newer quotes from replacing queued ones: programs in a world count their pushes, and the
+    /// clock of the world waits for slow clients. Call before the first push.
+    pub(crate) fn keep_all(&self) {
+        lock(&self.0).keeps_all = true;
     }
 
     /// Returns the first unsent sequence number of trades, by security: those that are queued, or
@@ -267,8 +278,10 @@ impl Mailbox {
             return true;
         }
         let Flow { is_unwritten, unanswered, is_unconfirmed, is_busy } = state.flow;
-        let is_written = state.is_empty() && !is_unwritten && unanswered <= UNANSWERED_MAX;
+        let is_in_socket = state.is_empty() && !is_unwritten;
+        let is_written = is_in_socket && unanswered <= UNANSWERED_MAX;
         let is_ready = match need {
+            Need::InSocket => is_in_socket,
             Need::Written => is_written,
             Need::Answered => is_written && !is_unconfirmed && !is_busy,
         };
@@ -473,6 +486,9 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::task::Wake;
 
+    use feed::Figures;
+    use market::Timestamp;
+
     use super::*;
 
     fn push(body: &'static str) -> Push {
@@ -635,6 +651,37 @@ mod tests {
         drop(wakeups);
         assert_eq!(woken.0.load(Ordering::Relaxed), 1);
         assert_eq!(look(&reader), Mail::Pushes { bytes: 6 });
+    }
+
+    #[test]
+    fn a_mailbox_of_a_world_merges_no_quotes() {
+        let price = market::Price(1_000_000);
+        let turnover = market::Turnover(0);
+        let quote = |sequence| {
+            let quote = feed::QuotePush {
+                symbol: "700.HK".parse().unwrap(),
+                board: feed::Board::Security,
+                sequence,
+                day: "2026-03-18".parse().unwrap(),
+                session: market::Session::Intraday,
+                figures: Figures { open: price, high: price, low: price, last: price, volume: 100, turnover },
+                time: Timestamp(1_773_797_400),
+                growth: feed::Growth { volume: 10, turnover },
+                tag: feed::Tag::Normal,
+                status: feed::TradeStatus::Normal,
+            };
+            Arc::new(EncodedPush::new(feed::Push::Quote(quote), |_| Bytes::from_static(b"abc")))
+        };
+        for (keeps_all, queued) in [(false, 1_024), (true, 2_000)] {
+            let (mailbox, _reader) = Mailbox::new(PUSHES_MAX);
+            if keeps_all {
+                mailbox.keep_all();
+            }
+            for sequence in 0..2_000 {
+                mailbox.put_quote(&quote(sequence), &mut Wakeups::default()).unwrap();
+            }
+            assert_eq!(mailbox.quotes_waiting(), queued);
+        }
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub(crate) enum Refusal {
     Away(String),
     /// The database's disk is full, and the request needs to write. Nothing was changed or charged.
     DiskFull,
+    /// The clock of the caller's world was moving for too long.
+    ClockMoves,
     /// Not an error: the request must be retried on a thread that may block. Never sent to a
     /// client.
     Waits,
@@ -92,6 +94,7 @@ impl Refusal {
             Refusal::NotOffered(_)
             | Refusal::Away(_)
             | Refusal::DiskFull
+            | Refusal::ClockMoves
             | Refusal::Waits
             | Refusal::Internal => (Status::ServerError, code::SERVER),
             Refusal::TimedOut => (Status::ServerTimeout, code::SERVER),
@@ -111,7 +114,7 @@ impl Refusal {
             Refusal::TooFast { .. } | Refusal::TooManyCalls { .. } | Refusal::Busy => 429,
             Refusal::NotOffered(_) => 501,
             Refusal::TimedOut => 504,
-            Refusal::Away(_) => 503,
+            Refusal::Away(_) | Refusal::ClockMoves => 503,
             Refusal::DiskFull => 507,
             Refusal::Waits | Refusal::Internal => 500,
         }
@@ -136,6 +139,7 @@ impl Refusal {
             | Refusal::TimedOut
             | Refusal::Away(_)
             | Refusal::DiskFull
+            | Refusal::ClockMoves
             | Refusal::Waits
             | Refusal::Internal => false,
         }
@@ -158,7 +162,12 @@ impl Refusal {
     pub(crate) fn is_held_against_them(&self) -> bool {
         !matches!(
             self,
-            Refusal::Internal | Refusal::TimedOut | Refusal::Away(_) | Refusal::DiskFull | Refusal::Waits
+            Refusal::Internal
+                | Refusal::TimedOut
+                | Refusal::Away(_)
+                | Refusal::DiskFull
+                | Refusal::ClockMoves
+                | Refusal::Waits
         )
     }
 
@@ -170,7 +179,7 @@ impl Refusal {
             Refusal::Unauthenticated => Outcome::Unauthenticated,
             Refusal::Revoked => Outcome::Revoked,
             Refusal::TooFast { .. } | Refusal::TooManyCalls { .. } => Outcome::TooFast,
-            Refusal::Busy => Outcome::Busy,
+            Refusal::Busy | Refusal::ClockMoves => Outcome::Busy,
             Refusal::BadQuery(_) => Outcome::BadQuery,
             Refusal::NoQuotes(_) => Outcome::NoQuotes,
             Refusal::NoAccess(_) => Outcome::NoAccess,
@@ -235,6 +244,7 @@ impl Refusal {
             }
             Refusal::TooFast { text, .. } | Refusal::TooManyCalls { text, .. } => text.clone(),
             Refusal::Busy => "too many concurrent requests: wait for responses".to_owned(),
+            Refusal::ClockMoves => "the clock of the world is moving: try again after the step".to_owned(),
             Refusal::NotOffered(what) => format!("{what} are not offered here"),
             Refusal::TimedOut => "the response was not ready within the request's timeout".to_owned(),
             Refusal::DiskFull => DISK_FULL.to_owned(),

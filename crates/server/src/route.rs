@@ -141,7 +141,7 @@ fn permit(
         Subject::Prices => core.own_region_only(caller)?,
         Subject::Open => {}
     }
-    let (access, now) = (&core.access, core.quota_time(caller));
+    let (access, now) = (&core.access, caller.quota_time);
     let permit = match (subject, ticket) {
         (Subject::Security(symbol), Some(ticket)) => {
             access.admit_again(&caller.who, ticket, symbol, &mut memory.admission, now)

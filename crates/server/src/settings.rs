@@ -14,6 +14,7 @@ use crate::workers;
 pub(crate) const WORLDS_MAX_DEFAULT: u32 = 1_000;
 /// Default of [`Settings::worlds_running`].
 pub(crate) const WORLDS_RUNNING_DEFAULT: u32 = 64;
+const WORLDS_KEEP_DAYS_DEFAULT: Option<NonZeroU32> = NonZeroU32::new(30);
 
 /// Server settings. The defaults are those of `chandler serve`.
 #[derive(Clone, Debug)]
@@ -72,6 +73,8 @@ pub struct Settings {
     pub worlds_max: u32,
     /// Maximum number of worlds that run at one time.
     pub worlds_running: u32,
+    /// Days after which ended worlds are deleted; `None` for never.
+    pub worlds_keep_days: Option<NonZeroU32>,
     /// Maximum size of an uploaded file in bytes.
     pub upload_bytes: usize,
     pub node: NodeSettings,
@@ -132,6 +135,7 @@ impl Default for Settings {
             ingest_grace_seconds: 5,
             worlds_max: WORLDS_MAX_DEFAULT,
             worlds_running: WORLDS_RUNNING_DEFAULT,
+            worlds_keep_days: WORLDS_KEEP_DAYS_DEFAULT,
             statement_font: None,
             upload_bytes: FILE_BYTES_MAX,
             node: NodeSettings::default(),

@@ -27,8 +27,8 @@ use crate::versions::Dated;
 #[derive(Debug)]
 pub(crate) struct TradeListeners {
     accounts: Mutex<HashMap<AccountId, Vec<Subscriber>>>,
-    /// Number of events that were queued for subscribers of each account that has some.
-    sent: Mutex<HashMap<AccountId, u64>>,
+    /// Numbers of events that were queued for the subscribers of each account that has some.
+    sent: Mutex<HashMap<AccountId, Counts>>,
     securities: SecurityLookup,
     /// Market time of the next planned run in Unix seconds, or `i64::MAX` if no run is planned.
     planned: AtomicI64,
@@ -45,6 +45,13 @@ struct Subscriber {
     dated: Option<Dated>,
 }
 
+/// Numbers of events that were queued.
+#[derive(Debug, Default)]
+struct Counts {
+    all: u64,
+    of_connections: BTreeMap<ConnectionId, u64>,
+}
+
 /// A subscription, which ends when dropped.
 #[derive(Debug)]
 pub(crate) struct Listening {
@@ -59,6 +66,9 @@ impl Drop for Listening {
         let mut accounts = self.listeners.lock();
         if let Some(subscribers) = accounts.get_mut(&self.account) {
             subscribers.retain(|subscriber| subscriber.connection != self.connection);
+            if let Some(counts) = self.listeners.counts().get_mut(&self.account) {
+                counts.of_connections.remove(&self.connection);
+            }
             if subscribers.is_empty() {
                 accounts.remove(&self.account);
                 self.listeners.counts().remove(&self.account);
@@ -122,15 +132,32 @@ impl TradeListeners {
 
     /// Returns the number of events that were queued for subscribers of an account since it has some.
     pub(crate) fn sent(&self, account: AccountId) -> u64 {
-        self.counts().get(&account).copied().unwrap_or(0)
+        self.counts().get(&account).map_or(0, |counts| counts.all)
     }
 
-    fn counts(&self) -> MutexGuard<'_, HashMap<AccountId, u64>> {
+    /// Returns the number of these events that were queued for one connection.
+    pub(crate) fn sent_to(&self, account: AccountId, connection: ConnectionId) -> u64 {
+        self.counts()
+            .get(&account)
+            .and_then(|counts| counts.of_connections.get(&connection).copied())
+            .unwrap_or(0)
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<AccountId, Counts>> {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<AccountId, Vec<Subscriber>>> {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    fn add(&mut self, more: Counts) {
+        self.all += more.all;
+        for (connection, count) in more.of_connections {
+            *self.of_connections.entry(connection).or_default() += count;
+        }
     }
 }
 
@@ -141,7 +168,7 @@ impl paper::Listener for TradeListeners {
         let Some(mut subscribers) = self.lock().get(&account).cloned() else { return };
         let before = subscribers.len();
         let mut securities = BTreeMap::new();
-        let mut sent = 0;
+        let mut sent = Counts::default();
         for push in pushes {
             match push {
                 Push::Order(push) => {
@@ -158,9 +185,12 @@ impl paper::Listener for TradeListeners {
                     subscribers.retain(|subscriber| put(subscriber, body.clone()));
                 }
             }
-            sent += u64::try_from(subscribers.len()).unwrap_or(u64::MAX);
+            for subscriber in &subscribers {
+                sent.all += 1;
+                *sent.of_connections.entry(subscriber.connection).or_default() += 1;
+            }
         }
-        *self.counts().entry(account).or_default() += sent;
+        self.counts().entry(account).or_default().add(sent);
         if subscribers.len() < before {
             self.drop_ended(account);
         }

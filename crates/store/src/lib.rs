@@ -1,5 +1,5 @@
-//! The databases of a store: candles and accounts, as two SQLite files in one directory or two
-//! schemas of a PostgreSQL database. All SQL of the project is in this crate.
+//! The databases of a store: candles and accounts. They are three SQLite files in one directory,
+//! of which one is the log of ingested rows, or two schemas of a PostgreSQL database. All SQL of the project is in this crate.
 //!
 //! `candles.db` holds blocks of candles and trades, securities, corporate actions, margin factors
 //! and the import ledger. There is one [`Writer`] at a time across processes, which holds
@@ -36,7 +36,7 @@ pub use accounts::{
     MonthUsage, NewAccountRow, NewDevice, NewLink, NewTokens, NewWorldRow, OrderReport, PasswordLinkRow,
     Person, RateRow, RecordedLevel, Redemption, Renewal, RenewalOutcome, ReportedAssetsRow, ReportedHolding,
     ReportedOrdersRow, Revocation, RightRow, Spend, TokenKind, TokenRow, WorldChange, WorldClock, WorldLine,
-    WorldRow,
+    WorldRow, WorldSpan,
 };
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,
@@ -44,12 +44,13 @@ pub use backup::{
 };
 pub use candles::{
     Access, ActionChanges, Append, BLOCK_BYTES_MAX, Batch, BlockEntry, Body, Change, CopyLoad, CopySettings,
-    DatedFigures, FIGURES_MAX, FileSizes, Finding, INGEST_ANSWERS_KEPT, ImportChange, ImportId,
-    ImportProgress, ImportRecord, ImportSource, ImportState, IngestBatch, IngestLog, IngestWriter, Lane,
-    Margin, NewBlock, NewImport, ParseSeriesError, PartialMinute, QUARANTINE_TEXT_MAX, QuarantineEntry,
-    QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store, StoredAction,
-    Suspension, Tail, TailChange, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, VersionReader,
-    View, Writer,
+    DatedFigures, DerivedFactor, FIGURES_MAX, FactorKind, FileSizes, Finding, INGEST_ANSWERS_KEPT,
+    ImportChange, ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, IngestBatch, IngestLog,
+    IngestWriter, Lane, MIRROR_REPORTS_MAX, Margin, MirrorId, MirrorJob, MirrorReport, MirrorRow,
+    MirrorSecurity, NewBlock, NewImport, ParseSeriesError, PartialMinute, QUARANTINE_TEXT_MAX,
+    QuarantineEntry, QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store,
+    StoreNews, StoredAction, Suspension, Tail, TailChange, Totals, TradeDay, TradeSizes, TradeSource,
+    TradedSymbol, VersionReader, View, Writer,
 };
 pub use cluster::{
     Arrival, Fit, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,

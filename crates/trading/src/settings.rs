@@ -194,6 +194,13 @@ impl Settings {
         }
     }
 
+    /// Changes a setting of an account that is not open yet.
+    pub fn apply(&mut self, setting: Setting) -> Result<(), Refusal> {
+        Settings::check(setting)?;
+        self.set(setting);
+        Ok(())
+    }
+
     pub(crate) fn set(&mut self, setting: Setting) {
         match setting {
             Setting::Participation(share) => self.participation = share,

@@ -21,8 +21,8 @@ impl Course {
         Course { from, since, thousandths: thousandths.max(1) }
     }
 
-    /// Returns the instant that the clock shows at a machine instant. Before its beginning, the
-    /// clock stands.
+    /// Returns the instant that the clock shows at a machine instant. The clock is stopped
+    /// before its beginning.
     pub fn now(&self, machine: Duration) -> Timestamp {
         let elapsed = machine.saturating_sub(self.since).as_nanos();
         let seconds = elapsed.saturating_mul(u128::from(self.thousandths)) / NANOS;

@@ -8,7 +8,8 @@ pub const SPEED_THOUSANDTHS_MAX: u64 = 1_000_000_000;
 /// Longest silence that `auto` waits for.
 pub const QUIET_MS_MAX: u32 = 60_000;
 
-/// First and last instant of a world. The end is included: a world whose clock is there has ended.
+/// First and last instant of a world. The end is included: a world has ended when its clock
+/// shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     start: Timestamp,

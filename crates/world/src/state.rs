@@ -14,6 +14,8 @@ pub enum State {
 /// A change that an owner requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
+    /// Of the first and the last instant.
+    Set,
     Run,
     Pause,
     Step,
@@ -50,6 +52,7 @@ impl State {
     /// instead, and a reset to the start gives [`State::Created`].
     pub fn after(self, change: Change) -> Result<State, WrongState> {
         match (self, change) {
+            (State::Created, Change::Set) => Ok(State::Created),
             (State::Created | State::Paused, Change::Run) => Ok(State::Running),
             (State::Running, Change::Pause) => Ok(State::Paused),
             (State::Created | State::Paused, Change::Step) => Ok(State::Paused),
@@ -74,12 +77,14 @@ impl WrongState {
         match (self.state, self.change) {
             (State::Running, Change::Delete) => "end it first",
             (State::Running, _) => "pause it first",
-            (State::Ended, Change::Pause | Change::End) => "its clock stands",
+            (State::Ended, Change::Set) => "reset it to its start first",
+            (State::Ended, Change::Pause | Change::End) => "its clock is stopped",
             (State::Ended, _) => "reset it, or fork it at an earlier instant",
             (State::Created, Change::End) => "it has not begun, delete it instead",
-            (State::Created, _) => "its clock stands",
+            (State::Created, _) => "its clock is stopped",
+            (State::Paused, Change::Set) => "it has begun, reset it to its start first",
             (State::Paused, Change::Delete) => "end it first",
-            (State::Paused, _) => "its clock stands",
+            (State::Paused, _) => "its clock is stopped",
         }
     }
 }

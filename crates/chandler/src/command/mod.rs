@@ -28,6 +28,7 @@ pub(crate) mod local_serve;
 pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod man;
+pub(crate) mod mirror;
 pub(crate) mod move_store;
 pub(crate) mod open;
 pub(crate) mod order;

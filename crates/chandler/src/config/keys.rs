@@ -369,6 +369,13 @@ keys! {
             help: "Maximum number of worlds that run at one time",
             range: 0..=WORLDS_MAX,
         }
+        /// Number of days after which worlds that have ended are deleted, by the machine's clock. 0
+        /// keeps them (docs/worlds.md).
+        worlds_keep_days: u32, default 30, {
+            flag: "worlds-keep-days", variable: "CHANDLER_WORLDS_KEEP_DAYS", value: "DAYS",
+            help: "Number of days after which ended worlds are deleted; 0 keeps them",
+            range: 0..=RETENTION_DAYS_MAX,
+        }
         /// Maximum size of a file that operators upload for import, in MiB. Uploads are stored next
         /// to the store for a day; there is room for four of the maximum size (docs/importing.md).
         upload_mb: Mebibytes, of settings.upload_bytes, {

@@ -7,7 +7,7 @@ use crate::world::{Ran, World};
 const DEAD: &str = "http://127.0.0.1:1";
 
 /// Commands and their arguments, without `--server`.
-const ARGUMENTS: [(&str, &str); 37] = [
+const ARGUMENTS: [(&str, &str); 38] = [
     ("kline", "700.HK"),
     ("order buy", "700.HK 100 --limit 306"),
     ("order sell", "700.HK 100 --limit 306"),
@@ -38,6 +38,7 @@ const ARGUMENTS: [(&str, &str); 37] = [
     ("world run", "--from 2026-03-18 -- /bin/true"),
     ("world start", "march"),
     ("world pause", "march"),
+    ("world set", "march --end 2026-03-19"),
     ("world step", "march"),
     ("world end", "march"),
     ("world fork", "march april"),

@@ -56,6 +56,57 @@ fn a_world_is_created_stepped_and_deleted() {
 }
 
 #[test]
+fn start_and_end_are_changed_before_a_world_begins() {
+    for setup in setups() {
+        setup.ok(&CREATE);
+        let shown = setup.json(&["world", "set", "march", "--end", "2026-03-18T10:00:00+08:00"]);
+        assert_eq!(
+            (&shown["start"], &shown["end"]),
+            (&"2026-03-18T01:29:00Z".into(), &"2026-03-18T02:00:00Z".into())
+        );
+        let shown = setup.json(&["world", "set", "march", "--start", "2026-03-18T09:31:00+08:00"]);
+        assert_eq!(
+            (&shown["now"], &shown["end"]),
+            (&"2026-03-18T01:31:00Z".into(), &"2026-03-18T02:00:00Z".into())
+        );
+        let (_, refused) = setup.fails(&["world", "set", "march", "--start", "2026-03-18T10:00:01+08:00"]);
+        assert!(refused.contains("is before the start"), "{refused}");
+        let (_, refused) = setup.fails(&["world", "set", "march"]);
+        assert!(refused.contains("--start") && refused.contains("--end"), "{refused}");
+        setup.ok(&["world", "step", "march", "--by", "PT1M"]);
+        let (_, refused) = setup.fails(&["world", "set", "march", "--end", "2026-03-18T11:00:00+08:00"]);
+        assert!(refused.contains("it has begun"), "{refused}");
+    }
+}
+
+#[test]
+fn a_world_begins_with_settings_or_with_a_copy_of_an_account() {
+    for setup in setups() {
+        let words = ["--fees", "none", "--participation", "off", "--short", "off", "--credit", "HKD=400000"];
+        let created = setup.json(&[&CREATE[..], &words].concat());
+        assert_eq!(created["world"]["orders"], 0);
+        let copy =
+            setup.json(&["world", "create", "copy", "--from", "world:march@2026-03-18T09:29:00+08:00"]);
+        assert_eq!(copy["world"]["start"], created["world"]["start"]);
+        let of_account =
+            ["--from", "account:ann@2026-03-18T09:30:00+08:00", "--start", "2026-03-18T09:31:00+08:00"];
+        let copy = setup.json(&[&["world", "create", "own"], &of_account[..]].concat());
+        assert_eq!(copy["world"]["start"], "2026-03-18T01:31:00Z");
+        for (words, reason) in [
+            (&["--from", "account:ann"][..], "from is account:NAME@INSTANT or world:NAME@INSTANT"),
+            (&["--from", "world:march@2026-03-18T09:29:00+08:00", "--cash", "HKD=1"], "cannot be used with"),
+            (&["--from", "world:march@2026-03-18T09:29:00+08:00", "--fees", "none"], "cannot be used with"),
+            (&["--start", "2026-03-18", "--open-orders", "5"], "only operators change it"),
+            (&["--start", "2026-03-18", "--slippage-ticks", "1001"], "slippage_ticks must be at most 1000"),
+            (&[], "--start"),
+        ] {
+            let (_, refused) = setup.fails(&[&["world", "create", "b"], words].concat());
+            assert!(refused.contains(reason), "{words:?}: {refused}");
+        }
+    }
+}
+
+#[test]
 fn a_copy_and_another_key_have_credentials_of_their_own() {
     for setup in setups() {
         let created = setup.json(&CREATE);

@@ -40,6 +40,11 @@ impl Changes {
         changes
     }
 
+    /// Records replaced candles only.
+    pub(crate) fn of_replaced(replaced: &Candles) -> Changes {
+        Changes { replaced: replaced.clone(), ..Changes::default() }
+    }
+
     pub(crate) fn add(&mut self, at: Timestamp) {
         match self.added.last_mut().filter(|_| self.is_open) {
             Some(run) => {

@@ -130,22 +130,41 @@ pub(crate) struct TradingDays {
     replayed: Option<(Date, Date)>,
 }
 
-/// Returns the days of a set clock whose half days are added to a request, or `None` if the request
-/// is not the one that clients send by themselves.
-fn replayed(from: Date, through: Date, context: &Context<'_>) -> Option<(Date, Date)> {
-    let AsOf::Replay(_) = context.caller.as_of else { return None };
-    let core = context.core;
+/// Returns whether a request is the one that clients send by themselves.
+fn is_of_client(from: Date, through: Date, machine_now: Timestamp) -> bool {
     let days = |from: Date, to: Date| from.until(to).map_or(i32::MAX, |span| span.get_days());
-    let moved = |date: Date, days: i64| date.checked_add(DateSpan::new().days(days)).ok();
-    let expected = moved(utc_date(core.machine_now())?, -CLIENT_DAYS_BEFORE)?;
-    if days(from, through) != CLIENT_DAYS || days(expected, from).abs() > CLIENT_DAYS_APART {
-        return None;
+    let expected = utc_date(machine_now).and_then(|today| moved(today, -CLIENT_DAYS_BEFORE));
+    days(from, through) == CLIENT_DAYS
+        && expected.is_some_and(|expected| days(expected, from).abs() <= CLIENT_DAYS_APART)
+}
+
+/// Returns the days of the caller's set clock whose half days are added to the request of a client:
+/// those of its world, or those of the server's clock, which has no end.
+fn replayed(from: Date, through: Date, context: &Context<'_>) -> Result<Option<(Date, Date)>, Refusal> {
+    let (core, caller) = (context.core, context.caller);
+    let AsOf::Replay(now) = caller.as_of else { return Ok(None) };
+    if !is_of_client(from, through, core.machine_now()) {
+        return Ok(None);
     }
-    let start = utc_date(core.market_start)?;
-    Some((
-        moved(start, -REPLAYED_BEFORE)?,
-        moved(start.max(utc_date(context.caller.now())?), REPLAYED_AFTER)?,
-    ))
+    let (first, last) = match core.world_span(caller)? {
+        Some(span) => (utc_date(span.start()), day_anywhere(span.end())),
+        None => {
+            let first = utc_date(core.market_start);
+            let last = first.max(utc_date(now)).and_then(|last| moved(last, REPLAYED_AFTER));
+            (first, last)
+        }
+    };
+    Ok(first.and_then(|first| moved(first, -REPLAYED_BEFORE)).zip(last))
+}
+
+fn moved(date: Date, days: i64) -> Option<Date> {
+    date.checked_add(DateSpan::new().days(days)).ok()
+}
+
+/// Returns the last date of an instant in any market, which may be a day after that in UTC.
+fn day_anywhere(at: Timestamp) -> Option<Date> {
+    const EAST_MAX_S: i64 = 8 * 3_600;
+    utc_date(Timestamp(at.0.saturating_add(EAST_MAX_S)))
 }
 
 /// Returns the date of an instant in UTC.
@@ -180,7 +199,7 @@ impl Command for TradingDays {
         let venue = context.core.history.venues().of(market.unwrap_or(Market::Hk));
         let today = venue.zone().date(context.caller.now());
         let earliest = today.checked_sub(DateSpan::new().days(PAST_DAYS_MAX)).unwrap_or(Date::MIN);
-        let replayed = replayed(from, through, context);
+        let replayed = replayed(from, through, context)?;
         if from < earliest && replayed.is_none() {
             return Err(bad(format!("beg_day {from} is before {earliest}: the past year is known")));
         }

@@ -53,7 +53,7 @@ impl Command for Profile {
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<QuoteProfileResponse, Refusal> {
         let account = permit.account();
         let standing = core.access.standing_for(permit).map_err(access::Refusal::from)?;
-        let usage = core.access.usage(account.id, core.quota_time(caller)).map_err(access::Refusal::from)?;
+        let usage = core.access.usage(account.id, caller.quota_time).map_err(access::Refusal::from)?;
         let month = Month {
             used: usage.map_or(0, |usage| usage.used),
             limit: standing.limit,

@@ -48,6 +48,7 @@ pub(super) struct WholeRequest {
     /// The caller whose worker queue the request joins, with its concurrency limit.
     pub(super) share: Share,
     /// Reservations against the body memory limits, released on drop.
+    #[expect(dead_code, reason = "released on drop")]
     pub(super) held: Vec<Held>,
     /// The uploaded file, on endpoints that accept a file.
     pub(super) arriving: Option<Arriving>,

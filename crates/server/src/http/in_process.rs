@@ -98,8 +98,9 @@ impl InProcess {
         let as_of = core.market_now_of(account);
         let admitted = core.access.admit_in_process(account, as_of.now()).map_err(Problem::from_access)?;
         let (who, permit) = admitted.ok_or_else(|| Problem::nothing_there("no such account"))?;
-        let client = Client { who, language: Language::En, overnight: true, listener_region: None };
-        Ok(Admitted { caller: client.at(as_of), permit, _world_request: None })
+        let language = Language::En;
+        let client = Client { who, language, overnight: true, listener_region: None, connection: None };
+        Ok(Admitted { caller: client.at(as_of, as_of.now()), permit, _world_request: None })
     }
 
     fn answer(&self, request: &InProcessRequest<'_>) -> Result<InProcessAnswer, Problem> {

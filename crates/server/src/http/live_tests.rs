@@ -261,7 +261,12 @@ async fn a_stream_in_a_world_follows_its_clock_until_the_world_is_deleted() {
     let text = far.read("event: clock", 1).await;
     let clock = r#"data: {"kind":"world","now":"2026-03-18T01:29:00Z","speed":0,"state":"created"}"#;
     assert!(text.contains(clock), "{text}");
-    worlds::step(core, &world, Target::To(Timestamp(OPEN + 60))).unwrap();
+    // A step waits until the stream has taken its pushes.
+    let (stepping, to) = ((core.clone(), world.clone()), Target::To(Timestamp(OPEN + 60)));
+    tokio::task::spawn_blocking(move || worlds::step(&stepping.0, &stepping.1, to, None))
+        .await
+        .unwrap()
+        .unwrap();
     let text = far.read("event: clock", 2).await;
     assert!(text.contains(r#""now":"2026-03-18T01:31:00Z","speed":0,"state":"paused"}"#), "{text}");
     assert!(text.contains(r#""last_done":"301.000""#), "{text}");
@@ -290,4 +295,28 @@ async fn a_stream_in_a_world_follows_its_clock_until_the_world_is_deleted() {
     core.world_lives.forget(account, Kick::Closed(ClosedBy::Owner));
     let text = again.ended().await;
     assert!(text.contains(r#"{"reason":"the world was deleted","retry":false}"#), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_waits_at_most_thirty_seconds_for_the_clock_of_its_world() {
+    let (site, _dir) = site();
+    let ann = account(&site, "ann");
+    let account = world(ann.account_id, ("w", Timestamp(OPEN - 60)), &site);
+    let core = &site.core;
+    let world = core.worlds.of(&core.access.database(), account).unwrap();
+    worlds::step(core, &world, Target::To(Timestamp(OPEN + 60)), None).unwrap();
+    let cookie = cookie(&site, &ann);
+    let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=1m&count=1&world=w";
+    let request = async || Far::request(&site, &cookie, path).await;
+    let (held, begun) = (world.hold_clock(), tokio::time::Instant::now());
+    let mut refused = request().await;
+    let text = refused.read(r#""code""#, 1).await;
+    assert!(text.starts_with("HTTP/1.1 503 ") && text.contains("retry-after: 1"), "{text}");
+    assert!(text.contains("the clock of the world is moving"), "{text}");
+    assert!(begun.elapsed() >= worlds::WAIT_MAX);
+    // Another request is held meanwhile, and answered as of the end of the movement.
+    let mut waiting = request().await;
+    drop(held);
+    let text = waiting.read(r#""code""#, 1).await;
+    assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
 }

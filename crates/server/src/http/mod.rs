@@ -38,6 +38,7 @@ mod watchlist;
 mod worlds;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
@@ -47,21 +48,22 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::accepted::{Accepted, ConnectionCount};
 use crate::kit::credentials::{self, Addressed, InWorld};
 use crate::kit::doc::Doc;
 use crate::kit::{
-    Answer, Auth, Call, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site, counter,
-    envelope, open,
+    Answer, Auth, Call, Claim, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site,
+    counter, envelope, open,
 };
 use crate::live::StreamHandle;
 use crate::metrics::{Connection, Outcome};
 use crate::refusal::Refusal;
 use crate::request_log::ClientProgram;
 use crate::request_log::{self, HttpRequestLine, RequestEnd};
-use crate::workers::{self, Who};
+use crate::workers::Who;
+use crate::worlds::{WAIT_MAX, Waiter};
 use crate::{local, pages, proxies};
 use body::WholeRequest;
 pub use data::{StoreInventory, import_document};
@@ -271,54 +273,76 @@ async fn respond(
     accepted: Accepted,
 ) -> (Answer, RequestFacts) {
     let site = accepted.site.clone();
-    let WholeRequest { parts, body, share, held, arriving } = whole;
+    let (share, parts) = (whole.share, &whole.parts);
     let span = tracing::info_span!("http", trace, method = %parts.method, path = %credentials::shown(parts.uri.path()));
-    let claim = credentials::claim(&parts, &site);
+    let claim = credentials::claim(parts, &site);
     if timeout(ROOM_WITHIN, site.core.unsent.of(share.who).room()).await.is_err() {
         return (Problem::from(Refusal::Busy).answer(), RequestFacts::default());
     }
-    // Admission and handlers may block on disk I/O, so they must not run on the threads that serve
-    // connections.
-    let workers = site.core.workers.clone();
-    let reply = workers.submit(share, move || {
-        let note = RequestNotes::default();
-        // There was room before the request was queued, but other responses may have used the room
-        // since then.
-        if site.core.unsent.of(share.who).is_full() {
-            return (Problem::from(Refusal::Busy).answer(), note.noted());
-        }
-        let call = Call {
-            terms: found.credential_terms(),
-            method: &parts.method,
-            path: parts.uri.path(),
-            path_values: found.path_values(),
-            query: parts.uri.query().unwrap_or_default(),
-            headers: &parts.headers,
-            body: &body,
-            arriving: arriving.as_ref(),
-            peer: accepted.peer,
-            reached: accepted.reached,
-            region: accepted.region,
-            address_token: None,
-            world: None,
-            listener_kind: accepted.listener_kind,
-            is_local,
-            note: &note,
+    let (whole, found, until) = (Arc::new(whole), Arc::new(found), Instant::now() + WAIT_MAX);
+    // Held until the request has been answered: a running clock does not move again before.
+    let mut waiter: Option<Waiter> = None;
+    loop {
+        // Admission and handlers may block on disk I/O, so they must not run on the threads that
+        // serve connections.
+        let (whole, found, accepted, span) = (whole.clone(), found.clone(), accepted.clone(), span.clone());
+        let work = move || span.in_scope(|| answer_whole(&whole, &found, claim, is_local, &accepted));
+        let Ok(reply) = site.core.workers.submit(share, work) else {
+            return (Problem::from(Refusal::Busy).answer(), RequestFacts::default());
         };
-        let answer = span.in_scope(|| answer_found(&call, &found, &site).unwrap_or_else(Problem::answer));
-        if let (Some(claim), Some(account)) = (claim, note.noted().account) {
-            credentials::learn(claim, account, &site);
-        }
-        drop(held);
-        (answer, note.noted())
-    });
-    match reply {
-        Ok(reply) => reply.await.unwrap_or_else(|_| {
+        let Ok((answer, noted, next)) = reply.await else {
             tracing::error!(trace, "a request ended unexpectedly");
-            (Problem::internal().answer(), RequestFacts::default())
-        }),
-        Err(workers::Full) => (Problem::from(Refusal::Busy).answer(), RequestFacts::default()),
+            return (Problem::internal().answer(), RequestFacts::default());
+        };
+        drop(waiter.take());
+        // A request that arrives while the clock of its world moves begins again after that.
+        let Some(mut next) = next else { return (answer, noted) };
+        if timeout_at(until, &mut next).await.is_err() {
+            return (answer, noted);
+        }
+        waiter = Some(next);
     }
+}
+
+/// Answers a request on a worker thread. If the request must wait for the clock of its world, also
+/// returns what it waits for.
+fn answer_whole(
+    whole: &WholeRequest,
+    found: &Destination,
+    claim: Option<Claim>,
+    is_local: bool,
+    accepted: &Accepted,
+) -> (Answer, RequestFacts, Option<Waiter>) {
+    let (site, note) = (&accepted.site, RequestNotes::default());
+    let WholeRequest { parts, body, share, arriving, .. } = whole;
+    // There was room before the request was queued, but other responses may have used the room
+    // since then.
+    if site.core.unsent.of(share.who).is_full() {
+        return (Problem::from(Refusal::Busy).answer(), note.noted(), None);
+    }
+    let call = Call {
+        terms: found.credential_terms(),
+        method: &parts.method,
+        path: parts.uri.path(),
+        path_values: found.path_values(),
+        query: parts.uri.query().unwrap_or_default(),
+        headers: &parts.headers,
+        body,
+        arriving: arriving.as_ref(),
+        peer: accepted.peer,
+        reached: accepted.reached,
+        region: accepted.region,
+        address_token: None,
+        world: None,
+        listener_kind: accepted.listener_kind,
+        is_local,
+        note: &note,
+    };
+    let answer = answer_found(&call, found, site).unwrap_or_else(Problem::answer);
+    if let (Some(claim), Some(account)) = (claim, note.noted().account) {
+        credentials::learn(claim, account, site);
+    }
+    (answer, note.noted(), note.take_waiter())
 }
 
 /// Answers a request that has been read completely.

@@ -10,6 +10,7 @@ use super::runner::{Job, JobError, Progress, RunsOn, Trigger};
 use crate::core::Core;
 use crate::metrics::JobName;
 use crate::tls::Tls;
+use crate::worlds;
 
 /// Interval between checks of the databases. A check without changes costs two SQL statements that
 /// read no page.
@@ -49,7 +50,7 @@ pub(super) fn of_store(core: &Arc<Core>) -> Job {
                 // Subscriptions without a right end, and connections of revoked accounts.
                 core.live.sooner().notify_one();
             }
-            core.worlds.refresh(&core.access.database())?;
+            worlds::refresh(&core)?;
             Ok(Progress::Done)
         }),
     }

@@ -14,17 +14,19 @@ const EVERY: Duration = Duration::from_secs(1);
 const EVERY_OF_NODES: Duration = Duration::from_millis(200);
 /// Time until the next attempt if another process is writing to the store.
 const RETRY: Duration = Duration::from_millis(50);
+/// Time until the next check of whether another server has merged what is waiting.
+const RECHECK: Duration = Duration::from_millis(100);
 /// Maximum pause after a merge, which is a quarter of its time.
 const PAUSE_MAX: Duration = Duration::from_millis(25);
-/// The same if several servers share the store. Each reads the ends of series again that another one
-/// has merged, so a merge is followed by a pause as long as it took.
-const PAUSE_OF_NODES_MAX: Duration = Duration::from_millis(100);
+const PAUSE_SHARE: u32 = 4;
 
 pub(super) fn merge(core: &Arc<Core>) -> Job {
     let (core, seen) = (core.clone(), AtomicI64::new(0));
     let is_shared = core.access.is_shared();
     let every = if is_shared { EVERY_OF_NODES } else { EVERY };
-    let (share, pause_max) = if is_shared { (1, PAUSE_OF_NODES_MAX) } else { (4, PAUSE_MAX) };
+    if is_shared {
+        core.store.on_news(core.ingest.listener());
+    }
     Job {
         name: JobName::Ingest,
         place: RunsOn::EveryServer,
@@ -33,7 +35,11 @@ pub(super) fn merge(core: &Arc<Core>) -> Job {
         demand: core.ingest.demand(),
         work: Arc::new(move |_| {
             let (now, began) = (core.machine_now(), Instant::now());
-            let merged = match core.with_reader(|reader| core.ingest.merge(reader, now)) {
+            let merged = core.with_reader(|reader| match is_shared {
+                true => core.ingest.merge_in_turn(reader, now),
+                false => core.ingest.merge(reader, now),
+            });
+            let merged = match merged {
                 Err(error) if error.is_busy() => return Ok(Progress::DoneFor(RETRY)),
                 merged => merged?,
             };
@@ -44,12 +50,15 @@ pub(super) fn merge(core: &Arc<Core>) -> Job {
                 // Orders may be waiting for the new candles.
                 core.listeners.sooner().notify_one();
             }
+            if merged.has_more && !merged.has_changed {
+                return Ok(Progress::DoneFor(RECHECK));
+            }
             if merged.has_more {
                 core.ingest.demand().notify_one();
             }
             if merged.has_changed {
                 // Batches gather in the meantime: a merge of several takes hardly longer than one.
-                std::thread::sleep((began.elapsed() / share).min(pause_max));
+                std::thread::sleep((began.elapsed() / PAUSE_SHARE).min(PAUSE_MAX));
             }
             let until_final = merged.next_final.and_then(|at| u64::try_from(at.0 - now.0).ok());
             Ok(until_final.map_or(Progress::Done, |seconds| Progress::DoneFor(Duration::from_secs(seconds))))

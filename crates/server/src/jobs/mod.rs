@@ -37,6 +37,7 @@ pub(crate) fn of_server(
     if core.access.is_shared() {
         jobs.extend([nodes::heartbeat(core, links), nodes::sweep(core)]);
     }
+    jobs.extend(settings.worlds_keep_days.map(|days| removal::ended_worlds(core, links, days)));
     jobs.extend(settings.audit_retention_days.map(|days| removal::audit_retention(core, days)));
     jobs.extend(tls.map(|tls| changes::of_certificate(core, tls)));
     jobs

@@ -132,7 +132,7 @@ fn look(
     // Accounts that are still due could not be advanced.
     let wait = match next <= now {
         true => Some(FAILED_PAUSE),
-        false => core.market_clock().wait(core.market_now().now(), next),
+        false => core.time_until(next),
     };
     Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(LOOK_PAUSE))))
 }

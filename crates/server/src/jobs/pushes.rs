@@ -23,8 +23,7 @@ pub(super) fn publish(core: &Arc<Core>) -> Job {
         demand,
         work: Arc::new(move |_| {
             let published = live::publish(&core)?;
-            let now = core.market_now().now();
-            let wait = published.next.and_then(|next| core.market_clock().wait(now, next));
+            let wait = published.next.and_then(|next| core.time_until(next));
             Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
         }),
     }

@@ -1,4 +1,4 @@
-//! Jobs that remove expired grants, uploads and audit rows.
+//! Jobs that remove expired grants, uploads, ended worlds and audit rows.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -10,7 +10,9 @@ use tokio::sync::Notify;
 
 use super::runner::{Job, Progress, RunsOn};
 use crate::core::Core;
+use crate::links::Links;
 use crate::metrics::JobName;
+use crate::worlds;
 
 const FIRST_AFTER: Duration = Duration::from_secs(60);
 const EVERY: Duration = Duration::from_secs(600);
@@ -48,6 +50,22 @@ pub(super) fn uploads(core: &Arc<Core>) -> Job {
         work: Arc::new(move |_| {
             core.intake.expire()?;
             Ok(Progress::Done)
+        }),
+    }
+}
+
+/// Deletes worlds that ended longer ago than the setting `worlds_keep_days`.
+pub(super) fn ended_worlds(core: &Arc<Core>, links: &Links, days: NonZeroU32) -> Job {
+    let (core, links) = (core.clone(), links.clone());
+    Job {
+        name: JobName::EndedWorlds,
+        place: RunsOn::OneServer,
+        first_after: FIRST_AFTER,
+        every: EVERY,
+        demand: Arc::new(Notify::new()),
+        work: Arc::new(move |_| {
+            let is_left = worlds::remove_ended(&core, &links, days.get())?;
+            Ok(if is_left { Progress::More } else { Progress::Done })
         }),
     }
 }

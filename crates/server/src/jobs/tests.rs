@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use access::{Access, Actor, AuditFilter, LevelsFrom, NewAccount, Terms};
+use access::{Access, Actor, AuditFilter, LevelsFrom, NewAccount, NewWorld, Present, Terms};
 use history::{AsOf, History};
 use market::{Timestamp, Venues};
-use store::Store;
+use store::{Store, WorldClock};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -207,6 +207,68 @@ async fn audit_rows_past_the_retention_period_are_removed() {
     sleep(3_600 * SECOND).await;
     assert_eq!((rows().len(), runs(&core, JobName::AuditRetention)), (2, [2, 0, 0]));
     runner.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn worlds_that_ended_a_month_ago_are_deleted_in_portions() {
+    const DAY_S: i64 = 86_400;
+    let dir = store();
+    let now = Arc::new(AtomicI64::new(NOW.0));
+    let machine = now.clone();
+    let store = Store::open(dir.path(), store::Access::Read).unwrap();
+    let (access, history) =
+        (Access::open(dir.path(), NOW).unwrap(), History::new(Venues::built_in().unwrap()));
+    let machine = Arc::new(move || Timestamp(machine.load(Ordering::Relaxed)));
+    let core = Arc::new(Core::new(store, history, access, 0, Arc::new(|| AsOf::Live(NOW)), machine));
+    let ann = core.access.create(&NewAccount::named("ann", Terms::default()), &Actor::Operator, NOW).unwrap();
+    let owner = core.access.account(ann.account_id).unwrap().unwrap();
+    let create = |name: &str, state: &str| {
+        let clock = WorldClock { state: state.to_owned(), now: NOW, step: 0, digest: [0; 32] };
+        let new = NewWorld {
+            owner: &owner,
+            name,
+            starts_at: NOW,
+            ends_at: NOW,
+            settings: "",
+            is_limited: false,
+            clock: &clock,
+            worlds_max: 100,
+        };
+        core.access.create_world(&new, &Actor::Operator, Present { market: NOW, machine: NOW }).unwrap();
+    };
+    for number in 0..20 {
+        create(&format!("ended-{number}"), "ended");
+    }
+    create("paused", "paused");
+    let names = || -> Vec<String> {
+        let rows = core.access.database().worlds_of(owner.id).unwrap();
+        rows.into_iter().map(|row| row.name).collect()
+    };
+    let job = JobName::EndedWorlds;
+    let unlimited = Settings { worlds_keep_days: None, ..Settings::default() };
+    let jobs = of_server(&core, &Links::default(), None, &unlimited);
+    assert!(jobs.iter().all(|one| one.name != job), "without the setting, the job does not exist");
+    let mut jobs = of_server(&core, &Links::default(), None, &Settings::default());
+    jobs.retain(|one| one.name == job);
+    let portion = jobs[0].work.clone();
+    let runner = Runner::start(&core, jobs);
+    sleep(62 * SECOND).await;
+    now.fetch_add(30 * DAY_S - 1, Ordering::Relaxed);
+    create("later", "ended");
+    sleep(602 * SECOND).await;
+    assert_eq!((runs(&core, job), names().len()), ([2, 0, 0], 22));
+    runner.stop().await;
+    now.fetch_add(1, Ordering::Relaxed);
+    assert_eq!(portion(Trigger::Time).unwrap(), Progress::More);
+    assert_eq!(names().len(), 22 - 16, "a portion is limited");
+    assert_eq!(portion(Trigger::Time).unwrap(), Progress::Done);
+    assert_eq!(names(), ["paused", "later"]);
+    now.fetch_add(40 * DAY_S, Ordering::Relaxed);
+    assert_eq!(portion(Trigger::Time).unwrap(), Progress::Done);
+    assert_eq!(names(), ["paused"]);
+    let filter = AuditFilter { limit: 1, ..AuditFilter::default() };
+    let row = core.access.audit(&filter).unwrap().remove(0);
+    assert_eq!((row.actor.as_str(), row.event.as_str()), ("service", "world.deleted"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -65,7 +65,7 @@ pub(crate) fn add_headers(answer: &mut Answer, caller: &Caller, site: &Site) {
         // Do not wait for a database that is known to be unreachable.
         return;
     }
-    match site.core.access.usage(caller.who.account(), site.core.quota_time(caller)) {
+    match site.core.access.usage(caller.who.account(), caller.quota_time) {
         Ok(Some(usage)) => {
             headers.insert(QUOTA_LIMIT, HeaderValue::from(usage.limit));
             headers.insert(QUOTA_USED, HeaderValue::from(usage.used));

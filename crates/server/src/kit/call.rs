@@ -2,7 +2,7 @@
 //! that authentication needs and the listener that accepted it.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
 
 use access::{Region, Repetition};
@@ -20,6 +20,7 @@ use super::fields;
 use super::json_text::{parse_unique, without_zero_fractions};
 use crate::intake::Arriving;
 use crate::refusal::Refusal;
+use crate::worlds::Waiter;
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
@@ -117,6 +118,8 @@ pub(crate) struct RequestNotes {
     account: Cell<Option<access::AccountId>>,
     candles: Cell<usize>,
     is_repeated: Cell<bool>,
+    /// The movement of a world's clock after which the request is begun again.
+    waiter: RefCell<Option<Waiter>>,
 }
 
 impl RequestNotes {
@@ -133,6 +136,15 @@ impl RequestNotes {
     /// Records whether the request was a retry with a known idempotency key.
     pub(crate) fn repeated(&self, is_repeated: bool) {
         self.is_repeated.set(is_repeated);
+    }
+
+    /// Records that the request must wait for the clock of its world.
+    pub(crate) fn wait(&self, waiter: Waiter) {
+        *self.waiter.borrow_mut() = Some(waiter);
+    }
+
+    pub(crate) fn take_waiter(&self) -> Option<Waiter> {
+        self.waiter.borrow_mut().take()
     }
 
     pub(crate) fn is_repeated(&self) -> bool {

@@ -23,7 +23,7 @@ use crate::metrics::{Authenticated, Entry};
 use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Who;
-use crate::worlds::{WorldError, WorldRequest};
+use crate::worlds::{self, WorldError, WorldRequest};
 
 /// Headers that contain credentials. A repeated header is refused, because it would be ambiguous.
 const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
@@ -88,7 +88,7 @@ impl Admitted {
 /// Checks the scope. Cached account state is recent enough, because authentication has just read
 /// the account.
 fn permit(caller: &Caller, scope: Scope, site: &Site) -> Result<Permit, Problem> {
-    let now = site.core.quota_time(caller);
+    let now = caller.quota_time;
     Ok(site.core.access.admit_within(&caller.who, scope, Freshness::Recent, now)?)
 }
 
@@ -287,7 +287,8 @@ impl Call<'_> {
         let language = Language::preferred(self.header("accept-language").unwrap_or_default());
         // HTTP has no parameter for overnight hours, so accounts with the overnight right always
         // get overnight data. SDKs filter it out for users who do not want it.
-        let client = Client { who, language, overnight: true, listener_region: self.region };
+        let client =
+            Client { who, language, overnight: true, listener_region: self.region, connection: None };
         let caller = match self.named_world()? {
             None => site.core.caller(client)?,
             Some(name) => self.caller_in(name, client, site)?,
@@ -336,7 +337,7 @@ impl Call<'_> {
         let is_read = [Method::GET, Method::HEAD].contains(self.method);
         match self.terms.world {
             // A list is changed at its owner's time, whatever the page shows.
-            WorldEntry::Owner if is_read => Ok(core.caller_as_of(client, world.account)?),
+            WorldEntry::Owner if is_read => Ok(core.caller_as_of(client, Some(world.account))?),
             WorldEntry::Owner => Ok(core.caller(client)?),
             WorldEntry::World | WorldEntry::Refused | WorldEntry::Outside => {
                 let entered = core.access.enter_world(&who, world.account).map_err(Problem::from_access)?;
@@ -406,12 +407,22 @@ impl Call<'_> {
         site: &Site,
     ) -> Result<Admitted, Problem> {
         let caller = self.caller(site)?;
-        let has_other = |other: &Scope| !caller.who.has(scope) && caller.who.has(*other);
-        let permit = permit(&caller, or.filter(has_other).unwrap_or(scope), site)?;
         let core = &site.core;
         // A look at the clock is no sign of a program at work.
         let is_work = self.terms.is_change(self.method) || scope != Scope::Account;
         let counts = caller.who.is_of_world() && is_work;
+        if counts {
+            worlds::look(core, caller.who.account());
+        }
+        if counts && let Some(waiter) = core.worlds.wait(caller.who.account()) {
+            self.note.wait(waiter);
+            return Err(Refusal::ClockMoves.into());
+        }
+        // The clock may have moved since the caller was identified.
+        let as_of = if counts { core.world_now(caller.who.account())? } else { caller.as_of };
+        let caller = Caller { as_of, ..caller };
+        let has_other = |other: &Scope| !caller.who.has(scope) && caller.who.has(*other);
+        let permit = permit(&caller, or.filter(has_other).unwrap_or(scope), site)?;
         let world_request =
             counts.then(|| core.worlds.begin_request(caller.who.account(), core.uptime())).flatten();
         Ok(Admitted { caller, permit, _world_request: world_request })

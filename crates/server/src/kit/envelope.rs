@@ -483,7 +483,7 @@ impl From<Refusal> for Problem {
             Refusal::TooFast { retry_after, .. } | Refusal::TooManyCalls { retry_after, .. } => {
                 problem.with(RETRY_AFTER, HeaderValue::from(seconds_up(*retry_after).max(1)))
             }
-            Refusal::Busy => problem.with(RETRY_AFTER, HeaderValue::from(1)),
+            Refusal::Busy | Refusal::ClockMoves => problem.with(RETRY_AFTER, HeaderValue::from(1)),
             Refusal::Away(_) => problem.with(RETRY_AFTER, HeaderValue::from(AWAY_RETRY_S)),
             _ => problem,
         }

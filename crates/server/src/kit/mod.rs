@@ -18,6 +18,7 @@ pub(crate) mod json_text;
 pub(crate) mod open;
 mod pace;
 pub(crate) mod packed;
+pub(crate) mod paper_settings;
 pub(crate) mod paths;
 pub(crate) mod pieces;
 pub(crate) mod query;
@@ -29,6 +30,7 @@ pub(crate) use call::{
     Answer, Call, CredentialTerms, Home, ListenerDocument, ListenerKind, Listening, PathValue, RequestFacts,
     RequestNotes,
 };
+pub(crate) use claims::Claim;
 pub(crate) use credentials::{Admitted, Watcher};
 pub(crate) use envelope::Problem;
 pub(crate) use pace::RowPace;

@@ -39,8 +39,13 @@ impl<'a> Trader<'a> {
             return Err(Refusal::away().into());
         }
         let id = self.admitted.account().id;
-        core.with_reader(|reader| ask(&mut core.paper.at(id, reader, &self.clock())))
-            .map_err(Problem::from_paper)
+        // The clock of a world does not move meanwhile. It may have moved since the request began.
+        let world = self.admitted.who().is_of_world().then(|| core.worlds.of(&core.access.database(), id));
+        let world = world.transpose().map_err(Refusal::from)?;
+        let _operation = world.as_ref().map(|world| world.begin_operation());
+        let as_of = world.as_ref().map(|world| AsOf::Replay(world.now(core.uptime())));
+        let clock = RequestClock { core, as_of: as_of.unwrap_or(self.admitted.caller.as_of) };
+        core.with_reader(|reader| ask(&mut core.paper.at(id, reader, &clock))).map_err(Problem::from_paper)
     }
 
     /// Reads the account as of the caller's instant.
@@ -105,10 +110,6 @@ impl<'a> Trader<'a> {
     /// Returns the market time of the request.
     pub(crate) fn now(&self) -> Timestamp {
         self.admitted.now()
-    }
-
-    fn clock(&self) -> RequestClock<'a> {
-        RequestClock { core: &self.site.core, as_of: self.admitted.caller.as_of }
     }
 
     pub(crate) fn site(&self) -> &'a Site {

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use access::{Created, Terms};
+use access::{Actor, Created, NewWorld, Present, Terms};
 use prost::Message;
+use store::WorldClock;
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 use wire::{Packet, Status, control, quote};
 
-use super::house::{BOTH, Far, House, Kind, Seen};
+use super::house::{BOTH, Far, House, Kind, NOW, Seen};
 use crate::settings::Limits;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -254,4 +255,49 @@ async fn trade_subscriptions_count_as_calls_and_need_a_valid_account() {
     tokio::time::advance(2 * SECOND).await;
     far.request(16, 99, topics).await;
     assert_eq!(answer(&mut far).await, (99, Some(401_004)));
+}
+
+/// Creates a world, and returns its API key.
+fn world(house: &House) -> Created {
+    let owner = account(house, "ann", "unlimited");
+    let owner = house.core.access.account(owner.account_id).unwrap().unwrap();
+    let clock = WorldClock { state: "created".to_owned(), now: NOW, step: 0, digest: [0; 32] };
+    let new = NewWorld {
+        owner: &owner,
+        name: "w",
+        starts_at: NOW,
+        ends_at: market::Timestamp(NOW.0 + 86_400),
+        settings: "",
+        is_limited: false,
+        clock: &clock,
+        worlds_max: 1,
+    };
+    let present = Present { market: NOW, machine: NOW };
+    house.core.access.create_world(&new, &Actor::Operator, present).unwrap().credentials
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_wait_at_most_thirty_seconds_for_the_clock_of_their_world() {
+    const QUOTE: u8 = wire::command::QUOTE;
+    let house = House::new();
+    let key = world(&house);
+    let world = house.core.worlds.of(&house.core.access.database(), key.account_id).unwrap();
+    let clock = quote::SymbolsRequest { symbol: vec!["CLOCK.WORLD".to_owned()] }.encode_to_vec();
+    for kind in BOTH {
+        let (mut far, _) = house.signed_in(kind, &key).await;
+        let (held, begun) = (world.hold_clock(), Instant::now());
+        far.request(QUOTE, 1, clock.clone()).await;
+        assert_eq!(answer(&mut far).await, (1, Some(301_602)));
+        assert!((30 * SECOND..31 * SECOND).contains(&begun.elapsed()), "{kind:?}");
+        for id in [2, 3] {
+            far.request(QUOTE, id, clock.clone()).await;
+        }
+        // A heartbeat is answered in between.
+        far.request(1, 4, Vec::new()).await;
+        assert_eq!(answer(&mut far).await, (4, None));
+        drop(held);
+        let mut answers = [answer(&mut far).await, answer(&mut far).await];
+        answers.sort_unstable();
+        assert_eq!(answers, [(2, None), (3, None)]);
+    }
 }

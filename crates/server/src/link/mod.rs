@@ -28,6 +28,8 @@ mod subscription_tests;
 mod tests;
 mod transport;
 mod turn;
+#[cfg(test)]
+mod world_tests;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -49,6 +51,7 @@ use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
 use crate::request_log::RequestEnd;
 use crate::unsent::Held;
+use crate::worlds::Waiter;
 use blocking_task::BlockingTask;
 pub(crate) use gateway::{Arrival, GatewayKind, Hub, Program};
 use outbox::Outbox;
@@ -140,6 +143,8 @@ pub(crate) struct Link<S> {
     unpaused_pushes: Option<u32>,
     /// Time until which no push is sent.
     pushes_after: Option<Instant>,
+    /// The movement of a world's clock for which queued requests wait, and until when.
+    movement: Option<Box<(Instant, Waiter)>>,
     /// Unsent bytes charged to the account.
     unsent: Option<Held>,
     /// Sign-in deadline; `None` after a sign-in.
@@ -213,6 +218,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             pushes_are_next: false,
             unpaused_pushes,
             pushes_after: None,
+            movement: None,
             unsent: None,
             sign_in_by: Some(by),
             draining: false,
@@ -381,8 +387,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if self.session.is_none() {
             return self.answer(request.answered(Err(Refusal::Unauthenticated)));
         }
+        let must_wait = self.must_wait_for_clock();
         let waits = match &mut self.pending {
-            Some(pending) if !pending.may_start() => pending.wait(request),
+            pending if must_wait => pending.get_or_insert_default().wait(request),
+            Some(pending) if !pending.may_start() || pending.has_waiting() => pending.wait(request),
             _ => return self.start(request),
         };
         if let Err(request) = waits {

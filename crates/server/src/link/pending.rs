@@ -115,6 +115,17 @@ impl Pending {
             || self.started.iter().any(|started| !started.given_up)
     }
 
+    /// Returns whether requests are queued.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Removes and returns the queued requests.
+    pub(super) fn take_waiting(&mut self) -> VecDeque<LinkRequest> {
+        self.waiting_bytes = 0;
+        std::mem::take(&mut self.waiting)
+    }
+
     pub(super) fn may_start(&self) -> bool {
         self.running.len() < RUNNING_MAX
     }

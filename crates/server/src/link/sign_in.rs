@@ -91,7 +91,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
         self.take_last_pushes();
         self.session = Some(Session {
-            client,
+            client: Client { connection: Some(id), ..client },
             memory,
             gateway,
             id,
@@ -208,6 +208,7 @@ fn manner(
         language: language.map(|text| Language::preferred(text)).unwrap_or_default(),
         overnight: overnight.is_some_and(|text| text == "true"),
         listener_region,
+        connection: None,
     };
     let is_quote = language.is_some() || overnight.is_some();
     (client, if is_quote { Metadata::OfQuotes } else { Metadata::Plain })

@@ -1,6 +1,7 @@
 //! One turn of a connection: takes responses and pushes, writes unsent bytes, and reads input. Each
 //! step goes as far as possible without blocking. Pushes are sent between responses.
 
+use std::future::Future;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -19,6 +20,7 @@ use crate::mailbox::{Flow, Kick, Mail};
 use crate::refusal::Refusal;
 use crate::unsent::Held;
 use crate::workers::Who;
+use crate::worlds::WAIT_MAX;
 
 /// Number of pushes sent before requests are read again: as many as one write takes.
 const PUSHES_AT_ONCE: u32 = 32;
@@ -61,7 +63,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.write(cx)?;
             moved = true;
         }
+        moved |= self.poll_movement(cx);
         if moved { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Starts the requests that wait for the clock of the connection's world, once its movement has
+    /// ended. Returns whether it has.
+    fn poll_movement(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(movement) = &mut self.movement else { return false };
+        if Pin::new(&mut movement.1).poll(cx).is_pending() {
+            return false;
+        }
+        // Dropped after they have begun, because a running clock would overtake them.
+        let ended = self.movement.take();
+        while let Some(requested) = self.next_waiting() {
+            self.start(requested);
+        }
+        // The clock was moved again: those that are left wait no longer than before.
+        if let (Some(ended), Some(movement)) = (&ended, &mut self.movement) {
+            movement.0 = ended.0;
+        }
+        true
     }
 
     /// Writes as many unsent bytes as the client accepts. Returns whether the client accepted any.
@@ -132,7 +154,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let signs_in = self.sign_in_by.map(|by| by.at);
         let answers = self.pending.as_ref().and_then(|pending| pending.next_deadline());
         let always = (self.pinged + PING_EVERY).min(self.heard + SILENCE_MAX);
-        let pauses = [self.paused_until, self.pushes_after];
+        let waits = self.movement.as_ref().map(|movement| movement.0);
+        let pauses = [self.paused_until, self.pushes_after, waits];
         [stalls, signs_in, answers].into_iter().chain(pauses).flatten().fold(always, Instant::min)
     }
 
@@ -155,7 +178,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.answer(answered);
         }
         while let Some(requested) = self.pending.as_mut().and_then(|pending| pending.next_early(now)) {
-            self.start(requested);
+            self.business(requested);
+        }
+        if self.movement.as_ref().is_some_and(|movement| now >= movement.0) {
+            self.movement = None;
+            let waiting = self.pending.as_mut().map(|pending| pending.take_waiting()).unwrap_or_default();
+            for requested in waiting {
+                self.answer(requested.answered(Err(Refusal::ClockMoves)));
+            }
         }
         if now >= self.pinged + PING_EVERY {
             self.pinged = now;
@@ -207,11 +237,25 @@ impl<S> Link<S> {
         }
     }
 
-    /// Returns the next queued request, or `None` if the queue is empty or the response could not
-    /// be sent yet.
+    /// Returns the next queued request, or `None` if the queue is empty, the response could not be
+    /// sent yet, or the clock of the connection's world moves.
     pub(super) fn next_waiting(&mut self) -> Option<LinkRequest> {
-        let is_behind = self.is_behind();
-        self.pending.as_mut().filter(|_| !is_behind).and_then(|pending| pending.next())
+        let is_queued = self.pending.as_ref().is_some_and(|pending| pending.has_waiting());
+        if !is_queued || self.is_behind() || self.must_wait_for_clock() {
+            return None;
+        }
+        self.pending.as_mut().and_then(|pending| pending.next())
+    }
+
+    /// Returns whether requests wait because the clock of the connection's world moves. If so, the
+    /// connection is woken when the movement has ended.
+    pub(super) fn must_wait_for_clock(&mut self) -> bool {
+        let Some(session) = self.session.as_ref().filter(|session| session.client.who.is_of_world()) else {
+            return false;
+        };
+        let Some(waiter) = self.hub.core.worlds.wait(session.client.who.account()) else { return false };
+        self.movement.get_or_insert_with(|| Box::new((Instant::now() + WAIT_MAX, waiter)));
+        true
     }
 
     /// Holds back a call slightly above the account's rate limit. Returns the call and the refusal
@@ -341,7 +385,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             is_busy: is_awaited || self.blocking_task.is_some() || !self.held.is_empty(),
         });
         if reported.is_awaited {
-            self.hub.core.worlds.moving.notify_one();
+            self.hub.core.worlds.reported(session.client.who.account());
         }
         let pings = reported.ping && flow.is_unpinged();
         if pings {

@@ -30,7 +30,7 @@ use std::time::Duration;
 use access::AccountId;
 use feed::ConnectionId;
 use history::{AsOf, Quote, SessionQuote};
-use market::{Session, Symbol};
+use market::{Session, Symbol, Timestamp};
 use tokio::sync::Notify;
 use world::State;
 
@@ -43,7 +43,7 @@ use crate::refusal::Refusal;
 use crate::worlds::World;
 pub(crate) use movement::SlowReaders;
 use replay::Publisher;
-pub(crate) use replay::{PublishError, publish, publish_step};
+pub(crate) use replay::{PublishError, publish, publish_step, published_until};
 pub(crate) use request::{SubscriptionRequest, answer, is_subscription};
 pub(crate) use stream::{EventStream, StreamCredentials, StreamHandle, open};
 use subscriptions::Subscriptions;
@@ -175,6 +175,10 @@ struct Channel<'a> {
     /// `None` for the server's clock.
     world: Option<Arc<World>>,
     slow: SlowReaders,
+    /// The connection that moves the clock. Its pushes are counted.
+    mover: Option<ConnectionId>,
+    /// Where the clock of a world moves, while it does not show that instant yet.
+    moves_to: Option<Timestamp>,
 }
 
 impl Deref for Channel<'_> {
@@ -191,17 +195,17 @@ impl<'a> Channel<'a> {
             ClockSpeed::Standing => SlowReaders::OF_SERVER,
             ClockSpeed::Machine | ClockSpeed::Running { .. } => SlowReaders::NotAwaited,
         };
-        Channel { core, live: &core.live, world: None, slow }
+        Channel { core, live: &core.live, world: None, slow, mover: None, moves_to: None }
     }
 
     fn of_world(core: &'a Core, live: &'a Live, world: &Arc<World>, slow: SlowReaders) -> Channel<'a> {
-        Channel { core, live, world: Some(world.clone()), slow }
+        Channel { core, live, world: Some(world.clone()), slow, mover: None, moves_to: None }
     }
 
     /// Returns the current time of the clock.
     fn as_of(&self) -> AsOf {
         match &self.world {
-            Some(world) => AsOf::Replay(world.now(self.core.uptime())),
+            Some(world) => AsOf::Replay(self.moves_to.unwrap_or_else(|| world.now(self.core.uptime()))),
             None => self.core.market_now(),
         }
     }
@@ -234,5 +238,7 @@ fn with_channel<T>(
         State::Running => SlowReaders::NotAwaited,
         State::Created | State::Paused | State::Ended => SlowReaders::OF_STEP,
     };
+    // The clock does not move meanwhile: the first pushes and the next movement agree.
+    let _operation = world.begin_operation();
     work(&Channel::of_world(core, &live, &world, slow))
 }

@@ -28,7 +28,7 @@ pub(crate) enum SlowReaders {
 
 impl SlowReaders {
     /// The server's clock, when it is moved by call.
-    pub(super) const OF_SERVER: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(5));
+    pub(crate) const OF_SERVER: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(5));
     /// A step of a world by call.
     pub(crate) const OF_STEP: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(30));
 }
@@ -39,7 +39,10 @@ pub(super) struct Movement {
     /// Maximum number of pushes to a connection.
     jump_max: usize,
     began: Instant,
+    /// Number of pushes for each connection, including those above the maximum.
     sent: HashMap<ConnectionId, usize>,
+    /// Number of states and first pushes that each connection got besides.
+    states: HashMap<ConnectionId, usize>,
     pub(super) quotes: usize,
     pub(super) trades: usize,
     /// Connections with queued pushes, and the number of pushes since they were woken.
@@ -49,8 +52,9 @@ pub(super) struct Movement {
 
 impl Movement {
     pub(super) fn new(slow: SlowReaders, jump_max: usize) -> Movement {
-        let (sent, wakeups) = Default::default();
-        Movement { slow, jump_max, began: Instant::now(), sent, quotes: 0, trades: 0, wakeups, unwoken: 0 }
+        let (sent, states, wakeups, began) =
+            (HashMap::new(), HashMap::new(), Wakeups::default(), Instant::now());
+        Movement { slow, jump_max, began, sent, states, quotes: 0, trades: 0, wakeups, unwoken: 0 }
     }
 
     /// Counts a push for a connection. Returns whether it gets the push.
@@ -58,6 +62,18 @@ impl Movement {
         let sent = self.sent.entry(connection).or_default();
         *sent += 1;
         *sent <= self.jump_max
+    }
+
+    /// Counts the state of a security that a connection got, besides the pushes for all.
+    pub(super) fn count_state(&mut self, connection: ConnectionId) {
+        *self.states.entry(connection).or_default() += 1;
+        self.quotes += 1;
+    }
+
+    /// Returns the number of pushes that a connection got.
+    pub(super) fn of_connection(&self, connection: ConnectionId) -> usize {
+        let of = |counts: &HashMap<ConnectionId, usize>| counts.get(&connection).copied().unwrap_or(0);
+        of(&self.sent).min(self.jump_max) + of(&self.states)
     }
 
     /// Returns the connections that had too many pushes.

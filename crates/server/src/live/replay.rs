@@ -88,6 +88,8 @@ struct Latest {
 pub(crate) struct Published {
     pub(crate) quotes: usize,
     pub(crate) trades: usize,
+    /// Pushes for the connection that moves the clock.
+    pub(crate) of_mover: usize,
     /// The next market time at which something may be published, or `None` without subscribers.
     pub(crate) next: Option<Timestamp>,
     /// Whether a connection got only the last states, because there were too many pushes.
@@ -141,28 +143,34 @@ pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
     Ok(published)
 }
 
-/// Publishes everything up to the market time of a world, and then the clock: the number of the
-/// step, and the number of all pushes of the step. Returns the hash of what was published since the
-/// last step, without the clock, which counts the pushes of each connection. Blocks on disk I/O.
+/// Returns the instant up to which everything was published in a world, or `None` if no connection of
+/// this server has subscribed.
+pub(crate) fn published_until(core: &Core, account: access::AccountId) -> Option<Timestamp> {
+    core.world_lives.known(account)?.publisher().until
+}
+
+/// Publishes everything up to the instant to which the clock of a world moves, and then the clock:
+/// the number of the step, and the number of all pushes of the step. Returns the hash of what was
+/// published since the last step, without the clock, which counts the pushes of each connection.
+/// Blocks on disk I/O.
 pub(crate) fn publish_step(
     core: &Core,
     world: &Arc<World>,
-    step: u64,
+    (now, step): (Timestamp, u64),
+    mover: Option<access::ConnectionId>,
     slow: SlowReaders,
 ) -> Result<(Published, PushHash), PublishError> {
     let Some(live) = core.world_lives.known(world.account) else { return Ok(Default::default()) };
-    let channel = Channel::of_world(core, &live, world, slow);
+    let mover = mover.map(|connection| ConnectionId(connection.number()));
+    let moves_to = Some(now);
+    let channel = Channel { mover, moves_to, ..Channel::of_world(core, &live, world, slow) };
     let mut publisher = live.publisher();
     let mut published = publisher.publish(&channel)?;
     let subscriptions = live.subscriptions();
     published.quotes += subscriptions.clocks();
-    let body = encode_clock(&ClockPush {
-        now: world.now(core.uptime()),
-        step,
-        pushes: published.quotes + published.trades,
-    });
+    published.of_mover += usize::from(mover.is_some_and(|mover| subscriptions.has_clock(mover)));
+    let body = encode_clock(&ClockPush { now, step, pushes: published.quotes + published.trades });
     subscriptions.send_clock(body, None);
-    subscriptions.wake_streams();
     Ok((published, std::mem::take(&mut publisher.hash)))
 }
 
@@ -213,7 +221,8 @@ impl Publisher {
         }
         self.until.get_or_insert(now);
         published.has_jumped = movement.jumped().next().is_some();
-        movement.quotes += self.send_final_states(core, &movement, as_of);
+        self.send_final_states(core, &mut movement, as_of);
+        published.of_mover = core.mover.map_or(0, |mover| movement.of_connection(mover));
         published.quotes = movement.quotes;
         published.trades = movement.trades;
         let known = next.into_iter().chain(self.next).filter(|next| *next > now);
@@ -411,8 +420,11 @@ impl Publisher {
         let last = core.with_reader(|reader| core.ingest.commits(reader, through.saturating_sub(1), through));
         let last = last.map_err(PublishError::Ingest)?;
         let arrivals = Arrivals::after(through, last.last().map(Arc::as_ref));
-        let steps = self.steps;
-        *self = Publisher { until: Some(as_of.now()), arrivals, steps, ..Publisher::default() };
+        // The clock of a world may have moved since the request began.
+        let before = core.world().and(self.until);
+        let (until, steps) = (before.max(Some(as_of.now())), self.steps);
+        let hash = std::mem::take(&mut self.hash);
+        *self = Publisher { until, arrivals, steps, hash, ..Publisher::default() };
         Ok(())
     }
 
@@ -498,17 +510,16 @@ impl Publisher {
             };
             if let Some(quote) = last.clone().filter(|quote| wants && sees(quote)) {
                 subscriptions.send_to(arrival.connection, Push::Quote(quote.first()), encode);
+                movement.count_state(arrival.connection);
             }
         }
         // A stepped clock waits for a client whose queue is half full.
         sent.slowest.filter(|_| sent.longest_queue >= core.limits.push_queue / 2)
     }
 
-    /// Sends the current states to connections that a movement had too many pushes for. Returns
-    /// their number.
-    fn send_final_states(&mut self, core: &Channel<'_>, movement: &Movement, as_of: AsOf) -> usize {
-        let mut sent = 0;
-        for connection in movement.jumped() {
+    /// Sends the current states to connections that a movement had too many pushes for.
+    fn send_final_states(&mut self, core: &Channel<'_>, movement: &mut Movement, as_of: AsOf) {
+        for connection in movement.jumped().collect::<Vec<_>>() {
             let symbols: Vec<Symbol> = {
                 let subscriptions = core.live.subscriptions();
                 let list = subscriptions.registry.list(connection);
@@ -521,14 +532,13 @@ impl Publisher {
                 match self.latest(core, &symbol, overnight, as_of) {
                     Ok(Some(push)) => {
                         core.live.subscriptions().send_to(connection, Push::Quote(push.first()), encode);
-                        sent += 1;
+                        movement.count_state(connection);
                     }
                     Ok(None) => {}
                     Err(error) => tracing::error!(%error, "cannot push a final state"),
                 }
             }
         }
-        sent
     }
 
     /// Queues the last quote of a security for a connection that has just subscribed.

@@ -244,10 +244,10 @@ impl EventStream {
     /// Reports to the clock of a world that the client takes its pushes. A frame is requested when
     /// the one before is in the socket.
     fn report_flow(&self) {
-        if let Source::World(..) = self.source
+        if let Source::World(world, _) = &self.source
             && self.mailbox.report(Flow::default()).is_awaited
         {
-            self.core.worlds.moving.notify_one();
+            self.core.worlds.reported(world.account);
         }
     }
 

@@ -215,6 +215,7 @@ label! {
         SharedState => "shared_state",
         Worlds => "worlds",
         WorldLogs => "world_logs",
+        EndedWorlds => "ended_worlds",
     }
 }
 

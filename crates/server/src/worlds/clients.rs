@@ -2,19 +2,27 @@
 //! when a moving clock waits, and when it stops and goes on by itself.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::mailbox::{Mailbox, Need};
+use crate::mailbox::{Kick, Mailbox, Need};
 
 /// Time after the sign-in of a first connection after which it counts as ready, even if it has not
 /// subscribed.
 const READY_AFTER: Duration = Duration::from_secs(10);
 
+/// Pause between two looks at connections that a step waits for, because one that is closed by the
+/// server reports nothing.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 #[derive(Debug, Default)]
-pub(crate) struct Clients(Mutex<State>);
+pub(crate) struct Clients {
+    state: Mutex<State>,
+    /// Notified when a connection has reported its flow, or was closed.
+    reported: Condvar,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -37,7 +45,6 @@ struct State {
 struct AutoStep {
     at: Duration,
     quiet: Duration,
-    has_pushes: bool,
     /// Uptime at which the clients were seen to have read its pushes.
     answered_at: Option<Duration>,
 }
@@ -54,6 +61,7 @@ pub(super) enum NextStep {
 
 impl Clients {
     pub(crate) fn joined(&self, connection: u64, mailbox: Mailbox, uptime: Duration) {
+        mailbox.keep_all();
         let mut state = self.lock();
         if state.connections.is_empty() {
             state.ready_at = Some(uptime + READY_AFTER);
@@ -76,6 +84,8 @@ impl Clients {
             state.is_lost = true;
             state.ready_at = None;
         }
+        drop(state);
+        self.reported.notify_all();
         is_last
     }
 
@@ -103,10 +113,30 @@ impl Clients {
 
     /// Returns whether all connections meet the need. Those that do not are asked to report.
     pub(super) fn are_ready(&self, need: Need) -> bool {
-        let state = self.lock();
-        // All of them, so that each is asked.
-        let waiting = state.connections.values().filter(|mailbox| !mailbox.is_ready(need)).count();
-        waiting == 0
+        self.lock().are_ready(need)
+    }
+
+    /// Waits until all pushes are in the sockets of the connections, for at most this time.
+    pub(super) fn wait_until_written(&self, limit: Duration) {
+        let began = Instant::now();
+        let mut state = self.lock();
+        while !state.are_ready(Need::InSocket) {
+            let Some(left) = limit.checked_sub(began.elapsed()) else { return };
+            let waited = self.reported.wait_timeout(state, left.min(LOOK_EVERY));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Closes all connections and streams.
+    pub(super) fn close(&self, kick: Kick) {
+        self.lock().connections.values().for_each(|mailbox| mailbox.close(kick));
+    }
+
+    /// Records that a connection has reported what happened to its pushes.
+    pub(super) fn reported(&self) {
+        // A step that waits holds this lock from its look at the connections on.
+        drop(self.lock());
+        self.reported.notify_all();
     }
 
     /// Returns when a world that steps by itself takes its next step: after `quiet` without a
@@ -130,27 +160,32 @@ impl Clients {
     }
 
     /// Records a step of a world that steps by itself.
-    pub(super) fn stepped(&self, at: Duration, quiet: Duration, has_pushes: bool) {
-        self.lock().step = Some(AutoStep { at, quiet, has_pushes, answered_at: None });
+    pub(super) fn stepped(&self, at: Duration, quiet: Duration) {
+        self.lock().step = Some(AutoStep { at, quiet, answered_at: None });
     }
 
-    /// Returns the number of requests that came too soon after a step to be a reaction to it.
+    /// Returns the number of requests that came within the quiet time after a step.
     pub(crate) fn late(&self) -> u64 {
         self.lock().late
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// A request soon after a step that the client cannot have seen was meant for the step before.
+    fn are_ready(&self, need: Need) -> bool {
+        // All of them, so that each is asked.
+        let waiting = self.connections.values().filter(|mailbox| !mailbox.is_ready(need)).count();
+        waiting == 0
+    }
+
+    /// A request soon after a step may have been meant for the step before. Whether it was a quick
+    /// reaction to this one cannot be seen from outside the program.
     fn requested(&mut self, uptime: Duration) {
         self.requested_at = Some(uptime);
-        let Some(AutoStep { at, quiet, has_pushes, answered_at }) = self.step else { return };
-        let is_unseen = !has_pushes || answered_at.is_none();
-        if is_unseen && uptime < at + quiet {
+        if self.step.is_some_and(|AutoStep { at, quiet, .. }| uptime < at + quiet) {
             self.late += 1;
         }
     }
@@ -200,7 +235,7 @@ mod tests {
         clients.requested(at(1_040));
         assert_eq!(clients.next_step(QUIET, at(1_089)), NextStep::In(at(1)));
         assert_eq!(clients.next_step(QUIET, at(1_090)), NextStep::Due);
-        clients.stepped(at(1_090), QUIET, false);
+        clients.stepped(at(1_090), QUIET);
         assert_eq!(clients.next_step(QUIET, at(1_091)), NextStep::In(QUIET), "from when it was read");
         assert_eq!(clients.next_step(QUIET, at(1_141)), NextStep::Due);
     }
@@ -226,21 +261,17 @@ mod tests {
     }
 
     #[test]
-    fn a_request_before_its_step_can_have_been_seen_is_late() {
+    fn a_request_within_the_quiet_time_after_a_step_is_late() {
         let clients = Clients::default();
         clients.requested(at(0));
-        clients.stepped(at(100), QUIET, true);
+        assert_eq!(clients.late(), 0, "there was no step");
+        clients.stepped(at(100), QUIET);
         clients.requested(at(101));
-        assert_eq!(clients.late(), 1, "its pushes are not read yet");
         clients.next_step(QUIET, at(102));
-        clients.requested(at(103));
-        assert_eq!(clients.late(), 1, "a quick reaction");
-        clients.stepped(at(200), QUIET, false);
-        clients.next_step(QUIET, at(201));
-        clients.requested(at(249));
-        assert_eq!(clients.late(), 2, "there was nothing to react to");
-        clients.requested(at(250));
-        assert_eq!(clients.late(), 2, "too long after the step");
+        clients.requested(at(149));
+        assert_eq!(clients.late(), 2, "also after its pushes were read");
+        clients.requested(at(150));
+        assert_eq!(clients.late(), 2, "the quiet time is over");
     }
 
     #[test]

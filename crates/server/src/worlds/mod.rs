@@ -3,47 +3,59 @@
 //! This file holds the worlds in memory, by account, and moves a clock from one state to the next.
 //! `step.rs` finds where a step ends and does what is due up to there; `quote.rs` shows and steps the
 //! clock in the form of a quote; `run.rs` moves running clocks, which wait for the clients in
-//! `clients.rs`; `past.rs` goes back and copies; `next.rs` finds the next instant with work; `log.rs`
-//! and `record.rs` record what happens.
+//! `clients.rs`; `past.rs` goes back and copies; `set.rs` changes the first and the last instant;
+//! `next.rs` finds the next instant with work; `log.rs` and `record.rs` record what happens;
+//! `remove.rs` deletes worlds.
 //!
 //! `write.rs` stores worlds, on condition that the row is where this server left it. Rows that
-//! another process has moved are read again ([`Worlds::refresh`]).
+//! another process has moved are read again (`follow.rs`).
 
 mod ahead;
 mod clients;
+mod error;
+mod follow;
 mod log;
 mod next;
 mod past;
 mod quote;
 mod record;
+mod remove;
 mod run;
+mod set;
+mod span;
 mod step;
+mod waiters;
 mod write;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::Duration;
 
-use history::HistoryError;
 use market::Timestamp;
-use paper::PaperError;
 use serde_json::json;
-use store::{AccountId, Accounts, Hash, StoreError, WorldClock, WorldId, WorldRow};
+use store::{AccountId, Accounts, Hash, WorldClock, WorldId, WorldRow};
 use tokio::sync::Notify;
-use world::{Change, Course, Settings, Span, State, WrongState};
-
-use crate::refusal::Refusal;
+use world::{Change, Course, Settings, Span, State};
 
 use ahead::Ahead;
 pub(crate) use clients::{Clients, WorldRequest};
+pub(crate) use error::WorldError;
+use error::wrong;
+pub(crate) use follow::{look, refresh};
 use log::Log;
 pub(crate) use log::{LineKind, PushHash, hex};
-pub(crate) use past::{begin_log, check_past, copy_account, reset};
+pub(crate) use next::acts_at;
+pub(crate) use past::{begin_log, check_past, copy_account, copy_plain_account, reset};
 pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
 pub(crate) use record::{log_lines, note_reads, note_subscription};
+pub(crate) use remove::{remove, remove_ended};
 pub(crate) use run::{RunRequest, lag_s, move_running, pause, pause_all, run};
+pub(crate) use set::set_span;
+use span::SharedSpan;
 pub(crate) use step::{Pushes, Stepped, Target, step};
+use waiters::Waiters;
+pub(crate) use waiters::{WAIT_MAX, Waiter};
 pub(crate) use write::WRITE_EVERY;
 
 /// Worlds that this server has used, by account.
@@ -70,17 +82,24 @@ pub(crate) struct World {
     pub(crate) account: AccountId,
     pub(crate) owner: AccountId,
     pub(crate) name: String,
-    pub(crate) span: Span,
+    pub(crate) span: SharedSpan,
     pub(crate) created_at: Timestamp,
     standing: Mutex<Standing>,
     /// Clients on this server.
     pub(crate) clients: Arc<Clients>,
+    /// Requests that wait until the clock does not move.
+    waiters: Arc<Waiters>,
+    /// Held by each operation on the account, and exclusively while the clock moves: an order is
+    /// placed before a movement or after it.
+    acting: RwLock<()>,
     /// Held while the world changes, so that one change ends before the next one begins.
     changing: Mutex<()>,
     /// The clock as stored. Held while the world is stored.
     stored: Mutex<WorldClock>,
     log: Mutex<Log>,
     ahead: Mutex<Ahead>,
+    /// Where a movement ends that has failed half way. The account may have events up to there.
+    unfinished: Mutex<Option<Timestamp>>,
     /// Whether something is not stored yet.
     is_unwritten: AtomicBool,
     /// Whether the world was replaced by its row since the current change began, because another
@@ -107,58 +126,6 @@ pub(crate) struct Standing {
     /// Whether the clock was stopped because the last connection was lost, and goes on with the
     /// next one. Not stored.
     pub(crate) is_alone: bool,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum WorldError {
-    #[error(transparent)]
-    WrongState(#[from] WrongState),
-    /// A step may only go forward, and not beyond the end.
-    #[error("the clock of the world is at {now}: it can only move forward")]
-    Back { now: Timestamp },
-    #[error("{at} is not between the world's start {start} and its clock {now}")]
-    NotPast { at: Timestamp, start: Timestamp, now: Timestamp },
-    #[error("the world moves by steps only: give a speed to run at")]
-    NoSpeed,
-    #[error("{0} worlds are running already, which is the limit worlds_running")]
-    TooManyRunning(u32),
-    #[error("the world was changed by another process: try again")]
-    Moved,
-    #[error("the log of the world is full ({}): reset it, or fork it at an earlier instant", log::LINES_MAX)]
-    LogFull,
-    #[error("there is no such world")]
-    Unknown,
-    #[error("world of account {} holds {text:?} where a {field} belongs", account.0)]
-    Value { account: AccountId, field: &'static str, text: String },
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    History(#[from] HistoryError),
-    #[error(transparent)]
-    Paper(#[from] PaperError),
-    #[error("cannot publish a step: {0:?}")]
-    Publish(Refusal),
-}
-
-impl From<WorldError> for Refusal {
-    fn from(error: WorldError) -> Refusal {
-        match error {
-            WorldError::WrongState(_)
-            | WorldError::Back { .. }
-            | WorldError::NotPast { .. }
-            | WorldError::NoSpeed
-            | WorldError::TooManyRunning(_)
-            | WorldError::LogFull
-            | WorldError::Unknown => Refusal::BadQuery(error.to_string()),
-            WorldError::Moved => Refusal::Busy,
-            WorldError::History(error) => error.into(),
-            WorldError::Publish(refusal) => refusal,
-            error => {
-                tracing::error!(%error, "cannot move the clock of a world");
-                Refusal::Internal
-            }
-        }
-    }
 }
 
 impl Default for Worlds {
@@ -214,21 +181,8 @@ impl Worlds {
         self.loaded.write().unwrap_or_else(PoisonError::into_inner).remove(&account);
     }
 
-    /// Reads the rows of all worlds in memory again, and forgets worlds that were deleted.
-    pub(crate) fn refresh(&self, accounts: &Accounts) -> Result<(), WorldError> {
-        let loaded: Vec<Arc<World>> =
-            self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        for world in loaded {
-            // A world that is changing here reads nothing: its row is about to change too.
-            let Some(_changing) = world.try_begin() else { continue };
-            if world.is_moving() || world.has_unwritten() {
-                continue;
-            }
-            if !world.adopt(accounts)? {
-                self.forget(world.account);
-            }
-        }
-        Ok(())
+    fn all(&self) -> Vec<Arc<World>> {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Returns the number of worlds that run.
@@ -251,6 +205,14 @@ impl Worlds {
         }
     }
 
+    /// Records that a connection of a world has reported what happened to its pushes.
+    pub(crate) fn reported(&self, account: AccountId) {
+        if let Some(world) = self.known(account) {
+            world.clients.reported();
+        }
+        self.moving.notify_one();
+    }
+
     /// Records that a connection of a world has subscribed to quotes or order events.
     pub(crate) fn subscribed(&self, account: AccountId, uptime: Duration) {
         if let Some(world) = self.known(account) {
@@ -271,6 +233,11 @@ impl Worlds {
         Some(WorldRequest::begin(self.known(account)?.clients.clone(), self.moving.clone(), uptime))
     }
 
+    /// Returns a future that waits for the movement of a world's clock, if it moves now.
+    pub(crate) fn wait(&self, account: AccountId) -> Option<Waiter> {
+        self.known(account)?.waiters.wait()
+    }
+
     fn known(&self, account: AccountId) -> Option<Arc<World>> {
         self.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&account).cloned()
     }
@@ -278,8 +245,7 @@ impl Worlds {
 
 impl World {
     fn load(row: WorldRow, accounts: &Accounts) -> Result<World, WorldError> {
-        let span = Span::new(row.starts_at, row.ends_at);
-        let span = span.map_err(|error| wrong(&row, "span", &error.to_string()))?;
+        let span = SharedSpan::of(&row).map_err(|error| wrong(&row, "span", &error.to_string()))?;
         let standing = Standing::of(&row)?;
         let WorldRow { id, account, owner, name, created_at, clock, .. } = row;
         let world = World {
@@ -291,10 +257,13 @@ impl World {
             created_at,
             standing: Mutex::new(standing),
             clients: Arc::default(),
+            waiters: Arc::default(),
+            acting: RwLock::default(),
             changing: Mutex::default(),
             stored: Mutex::new(clock),
             log: Mutex::default(),
             ahead: Mutex::default(),
+            unfinished: Mutex::default(),
             is_unwritten: AtomicBool::new(false),
             taken_over: AtomicBool::new(false),
         };
@@ -316,6 +285,17 @@ impl World {
             }
             _ => standing.now,
         }
+    }
+
+    /// Waits until the clock does not move, and keeps it from moving until the result is dropped.
+    pub(crate) fn begin_operation(&self) -> RwLockReadGuard<'_, ()> {
+        self.acting.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps requests waiting as a movement does, until the result is dropped.
+    #[cfg(test)]
+    pub(crate) fn hold_clock(&self) -> waiters::MovementGuard {
+        self.waiters.begin()
     }
 
     fn is_moving(&self) -> bool {
@@ -372,16 +352,12 @@ impl World {
         self.write(accounts, Some(after), None)
     }
 
-    /// Moves the clock. The movement is stored with its line in the log. The caller has begun the
-    /// change.
-    fn advance_to(&self, accounts: &Accounts, after: Standing) -> Result<(), WorldError> {
+    /// Returns an error if the clock cannot move, because the log takes no more lines.
+    fn check_log(&self, accounts: &Accounts) -> Result<(), WorldError> {
         if self.log().is_full() {
             return Err(WorldError::LogFull);
         }
-        if self.is_crowded() {
-            self.write_out(accounts)?;
-        }
-        self.replace(after)
+        if self.is_crowded() { self.write_out(accounts) } else { Ok(()) }
     }
 
     /// Replaces the state, unless another process has changed the world.
@@ -395,9 +371,22 @@ impl World {
         Ok(())
     }
 
-    /// Forgets what was read ahead, because the clock was set back or another process has moved it.
+    /// Forgets what was read ahead and begun, because the clock was set back or another process has
+    /// moved it.
     fn forget_ahead(&self) {
         *self.ahead() = Ahead::default();
+        *self.unfinished() = None;
+    }
+
+    /// Records that a movement has failed or was done.
+    fn ended(&self, to: Timestamp, is_done: bool) {
+        let (mut unfinished, now) = (self.unfinished(), self.standing().now);
+        let is_ahead = |at: &Timestamp| *at > now;
+        *unfinished = if is_done { unfinished.filter(is_ahead) } else { Some(to).filter(is_ahead) };
+    }
+
+    fn unfinished(&self) -> MutexGuard<'_, Option<Timestamp>> {
+        self.unfinished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ahead(&self) -> MutexGuard<'_, Ahead> {
@@ -441,8 +430,4 @@ impl Standing {
         let Standing { state, now, step, .. } = self;
         WorldClock { state: state.after_restart().as_str().to_owned(), now: *now, step: *step, digest }
     }
-}
-
-fn wrong(row: &WorldRow, field: &'static str, text: &str) -> WorldError {
-    WorldError::Value { account: row.account, field, text: text.chars().take(80).collect() }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use history::{AsOf, HistoryError};
-use market::{Symbol, Timestamp};
+use market::{Symbol, Timestamp, Venue};
 use store::{JournalHead, Reader};
 use trading::Account;
 use world::TradingHours;
@@ -128,6 +128,12 @@ fn next_minute(
     Ok(first)
 }
 
+/// Returns the instant at which a one-minute candle with this stamp is complete and fills orders.
+pub(crate) fn acts_at(venue: &Venue, stamp: Timestamp) -> Timestamp {
+    let tail = venue.slot(stamp).filter(|slot| slot.is_tail(stamp));
+    Timestamp(stamp.0 + tail.map_or(60, |slot| i64::from(slot.segment.tail) * 60))
+}
+
 /// Returns the instants within a window at which stored minutes of a security open or act.
 fn minutes_of(
     core: &Core,
@@ -137,10 +143,6 @@ fn minutes_of(
 ) -> Result<Vec<Timestamp>, HistoryError> {
     let minutes = core.history.minutes(reader.view(), symbol, Timestamp(from.0 - ACT_MAX_S)..until)?;
     let venue = core.history.venue(symbol);
-    let instants = minutes.iter().flat_map(|minute| {
-        let tail = venue.slot(minute.time).filter(|slot| slot.is_tail(minute.time));
-        let acts = minute.time.0 + tail.map_or(60, |slot| i64::from(slot.segment.tail) * 60);
-        [minute.time, Timestamp(acts)]
-    });
+    let instants = minutes.iter().flat_map(|minute| [minute.time, acts_at(venue, minute.time)]);
     Ok(instants.filter(|at| *at > from && *at < until).collect())
 }

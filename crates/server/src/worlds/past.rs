@@ -2,14 +2,17 @@
 
 use market::Timestamp;
 use paper::{JournalOperation, PaperError};
-use serde_json::json;
+use serde_json::{Value, json};
 use store::{AccountId, Accounts, StoreError, WorldLine};
-use world::{Change, State};
+use world::{Change, Settings, Span, State};
 
 use super::log::Log;
 use super::{LineKind, Standing, World, WorldError};
 use crate::core::Core;
 use crate::mailbox::Kick;
+
+/// Field of the note with which a world begins.
+const COPIED_AT: &str = "copied_at";
 
 /// Checks that a world can show an instant: it is not before the start, and not in the future.
 pub(crate) fn check_past(core: &Core, world: &World, at: Timestamp) -> Result<(), WorldError> {
@@ -35,6 +38,9 @@ pub(crate) fn reset(core: &Core, world: &World, at: Timestamp, actor: &str) -> R
     world.add_events(core)?;
     world.write_out(&accounts)?;
     let first = if is_start { first_line(&accounts, world)? } else { None };
+    // A copied account goes back to the instant of the copy. What has been due from there to the start
+    // is done again.
+    let horizon = first.as_ref().and_then(horizon_of).unwrap_or(at);
     let cut = match &first {
         Some(first) => first.number.saturating_add(1),
         None => accounts.world_line_after(world.account, at)?.unwrap_or(u64::MAX >> 1),
@@ -51,15 +57,41 @@ pub(crate) fn reset(core: &Core, world: &World, at: Timestamp, actor: &str) -> R
     let name = core.paper.free_cut_name(world.account, machine)?;
     let operation = JournalOperation { name: &name, actor, reason: "the world was reset", machine };
     let keep = first.map(|first| first.entries);
-    match core.paper.rewind_world(world.account, (at, keep), &operation) {
+    match core.paper.rewind_world(world.account, (horizon, keep), &operation) {
         // The journal ends before that instant, or nothing has ever happened.
         Ok(_) | Err(PaperError::NotBefore { .. } | PaperError::NoJournal) => Ok(after),
         Err(error) => Err(error.into()),
     }
 }
 
+/// Returns the note with which a world begins. `copied_at` is the instant up to which the account was
+/// copied.
+pub(super) fn beginning(span: Span, settings: &Settings, copied_at: Option<Timestamp>) -> Value {
+    let (start, end) = (span.start().to_string(), span.end().to_string());
+    let mut note = json!({"start": start, "end": end, "settings": settings.to_string()});
+    if let (Some(at), Some(fields)) = (copied_at, note.as_object_mut()) {
+        fields.insert(COPIED_AT.to_owned(), at.to_string().into());
+    }
+    note
+}
+
+/// Returns the instant up to which the account of a new world was copied, if it was.
+fn copied_at(core: &Core, world: &World, kind: LineKind) -> Result<Option<Timestamp>, WorldError> {
+    match kind {
+        LineKind::Forked => Ok(core.paper.standing(world.account)?.horizon),
+        _ => Ok(None),
+    }
+}
+
+/// Returns the instant up to which the account of a world was copied, according to the line with which
+/// the world began.
+pub(super) fn horizon_of(first: &WorldLine) -> Option<Timestamp> {
+    let note: Value = serde_json::from_str(&first.entry).ok()?;
+    access::parse_instant(note.get(COPIED_AT)?.as_str()?).ok()
+}
+
 /// Returns the line with which a world began.
-fn first_line(accounts: &Accounts, world: &World) -> Result<Option<WorldLine>, StoreError> {
+pub(super) fn first_line(accounts: &Accounts, world: &World) -> Result<Option<WorldLine>, StoreError> {
     match accounts.last_world_line_of(world.account, LineKind::Forked.as_str())? {
         Some(forked) => Ok(Some(forked)),
         None => accounts.last_world_line_of(world.account, LineKind::Created.as_str()),
@@ -88,6 +120,28 @@ pub(crate) fn copy_account(
     Ok(accounts.copy_world_lines(from.account, to, end)?)
 }
 
+/// Copies the paper account of an account without a world, as of an instant that is not in the future,
+/// to the account of a new world. What is due between the last advance of the account and the instant
+/// is done in the world.
+pub(crate) fn copy_plain_account(
+    core: &Core,
+    from: AccountId,
+    to: AccountId,
+    at: Timestamp,
+    actor: &str,
+) -> Result<(), WorldError> {
+    let standing = core.paper.standing(from)?;
+    if standing.entries == 0 {
+        // It would get the defaults with its first request, as the account of the world does.
+        return Ok(());
+    }
+    let until = standing.horizon.unwrap_or_default().min(at);
+    let machine = core.machine_now();
+    let reason = "a world was created with it";
+    let operation = JournalOperation { name: "", actor, reason, machine };
+    Ok(core.paper.fork(from, to, Some(until), &operation).map(drop)?)
+}
+
 /// Begins the log of a new world, or continues the copied one.
 pub(crate) fn begin_log(core: &Core, world: &World, kind: LineKind) -> Result<(), WorldError> {
     let _changing = world.begin();
@@ -95,10 +149,8 @@ pub(crate) fn begin_log(core: &Core, world: &World, kind: LineKind) -> Result<()
     world.read_log(&accounts)?;
     world.add_events(core)?;
     let standing = world.standing();
-    let (span, settings) = (world.span, standing.settings.to_string());
-    let note =
-        json!({"start": span.start().to_string(), "end": span.end().to_string(), "settings": settings});
-    world.note(kind, standing.now, &note);
+    let copied_at = copied_at(core, world, kind)?;
+    world.note(kind, standing.now, &beginning(world.span.get(), &standing.settings, copied_at));
     let step = world.log().step;
     world.write(&accounts, Some(Standing { step, ..standing }), None).map(drop)
 }

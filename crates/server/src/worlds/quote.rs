@@ -13,7 +13,8 @@ use crate::refusal::Refusal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClockQuote {
     pub(crate) now: Timestamp,
-    /// Number of the last step, or after a step the number of pushes that it has queued.
+    /// Number of the last step, or after a step the number of pushes that the caller's
+    /// connection got.
     pub(crate) volume: i64,
     pub(crate) has_ended: bool,
 }
@@ -40,7 +41,7 @@ pub(crate) fn step_quote(core: &Core, caller: &Caller, to: Target) -> Result<Clo
     if standing.state == State::Ended {
         return Ok(ClockQuote { now: standing.now, volume: 0, has_ended: true });
     }
-    let stepped = step(core, &world, to)?;
-    let volume = i64::try_from(stepped.pushes.quote).unwrap_or(i64::MAX);
+    let stepped = step(core, &world, to, caller.connection)?;
+    let volume = i64::try_from(stepped.pushes.of_mover).unwrap_or(i64::MAX);
     Ok(ClockQuote { now: stepped.now, volume, has_ended: stepped.state == State::Ended })
 }

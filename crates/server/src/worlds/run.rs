@@ -13,11 +13,9 @@ use world::{Auto, Change, Course, Speed, State, TradingHours};
 
 use super::clients::NextStep;
 use super::next::next;
-use super::record::plan_write;
-use super::step::complete;
+use super::step::{finish, move_to};
 use super::{Standing, World, WorldError};
 use crate::core::Core;
-use crate::live::SlowReaders;
 use crate::mailbox::{ClosedBy, Kick, Need};
 
 /// Longest time for which one run of the job moves worlds, and finds those that were started
@@ -48,7 +46,9 @@ enum Turn {
 
 /// Starts the clock of a world, at its own speed or at another one.
 pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Result<Standing, WorldError> {
-    let _changing = world.begin();
+    let _changing = world.begin_current(core)?;
+    world.standing().state.after(Change::Run)?;
+    finish(core, world)?;
     let before = world.standing();
     let state = before.state.after(Change::Run)?;
     let speed = request.speed.unwrap_or(before.settings.speed);
@@ -85,7 +85,7 @@ pub(crate) fn pause(core: &Core, world: &Arc<World>) -> Result<Standing, WorldEr
     world.limit(Timestamp(now.0 + 1));
     let after = stop(core, world, &before, Standing { state, now, ..before.clone() })?;
     // Single trades since the last movement: what is pushed agrees with what is answered.
-    complete(core, world, now, after.step, SlowReaders::NotAwaited)?;
+    move_to(core, world, after.clone())?;
     Ok(after)
 }
 
@@ -155,6 +155,10 @@ fn forget(core: &Core, world: &World) {
 
 /// Moves one running world to its next instant with work, if it is due.
 fn turn(core: &Core, world: &Arc<World>) -> Result<Turn, WorldError> {
+    // Requests that waited for the last movement come before the next one.
+    if world.waiters.has_waiting() {
+        return Ok(Turn::Waits(LOOK_SOON));
+    }
     let Some(_changing) = world.try_begin() else { return Ok(Turn::Waits(LOOK_SOON)) };
     let (before, uptime) = (world.standing(), core.uptime());
     match before.state {
@@ -220,9 +224,16 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
     let hours = TradingHours::new(core.history.venues(), &before.settings);
     // Closed hours are jumped over immediately; what is due in between happens at its own instant.
     let skips_to = hours.skips_to(now);
-    let work = next(core, world, now)?;
-    let due = [work, skips_to, before.stop_at].into_iter().flatten().fold(end, Timestamp::min).max(now);
+    let unfinished = *world.unfinished();
+    let due = match unfinished {
+        Some(unfinished) => unfinished,
+        None => {
+            let times = [next(core, world, now)?, skips_to, before.stop_at];
+            times.into_iter().flatten().fold(end, Timestamp::min).max(now)
+        }
+    };
     if skips_to.is_none()
+        && unfinished.is_none()
         && let Some(course) = before.course
         && course.now(uptime) < due
     {
@@ -239,17 +250,15 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
         None => before.course,
     };
     let step = before.step + 1;
-    let after = Standing { now: due, step, course, until: due, ..before.clone() };
-    world.advance_to(&core.access.database(), after.clone())?;
-    let pushes = complete(core, world, due, step, SlowReaders::NotAwaited)?;
-    // Only now, so that a movement that has failed is repeated.
-    if state != State::Running {
-        world.replace(Standing { state, course: None, stop_at: None, ..after })?;
-        plan_write(core, world)?;
-        core.world_lives.wake_streams(world.account);
-    }
+    let (course, stop_at) = match state {
+        State::Running => (course, before.stop_at),
+        State::Created | State::Paused | State::Ended => (None, None),
+    };
+    let after = Standing { state, now: due, step, course, until: due, stop_at, ..before.clone() };
+    world.check_log(&core.access.database())?;
+    move_to(core, world, after)?;
     if let Some(quiet) = quiet(before) {
-        world.clients.stepped(core.uptime(), quiet, pushes.quote + pushes.trade > 0);
+        world.clients.stepped(core.uptime(), quiet);
     }
     Ok(Turn::Moved)
 }

@@ -1,9 +1,10 @@
 //! Steps of a standing clock: where a step ends, and what is due up to there.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use access::ConnectionId;
 use history::AsOf;
 use market::{Market, Timestamp};
 use paper::PaperError;
@@ -19,6 +20,9 @@ use crate::live::{self, SlowReaders};
 /// Maximum time that a step waits for its paper account. A step over years takes longer; the
 /// account then catches up with the next request.
 const CATCH_UP_MAX: Duration = Duration::from_secs(30);
+/// Time from the beginning of a step after which it does not wait for clients any more. A client that
+/// takes nothing for this long is disconnected.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(30);
 
 /// Where a step ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub(crate) enum Target {
 pub(crate) struct Pushes {
     pub(crate) quote: u64,
     pub(crate) trade: u64,
+    /// Those for the connection that has requested the step.
+    pub(crate) of_mover: u64,
     /// Whether a connection got only the last states, because there were too many pushes.
     pub(crate) has_jumped: bool,
 }
@@ -76,14 +82,39 @@ pub(crate) struct Stepped {
 }
 
 /// Moves the clock, and does everything that is due up to there. A step beyond the end stops at the
-/// end. Blocks on disk I/O.
-pub(crate) fn step(core: &Core, world: &Arc<World>, to: Target) -> Result<Stepped, WorldError> {
-    let _changing = world.begin();
+/// end. Returns when the pushes are in the sockets of the world's connections. Blocks on disk I/O and
+/// on clients that read slowly. `mover` is the connection that has requested the step.
+pub(crate) fn step(
+    core: &Core,
+    world: &Arc<World>,
+    to: Target,
+    mover: Option<ConnectionId>,
+) -> Result<Stepped, WorldError> {
+    let began = Instant::now();
+    // Until the pushes are written: an answer would precede pushes of its instant.
+    let _movement = world.waiters.begin();
+    let stepped = step_to(core, world, to, mover)?;
+    // The world is not locked: others read and change it while a client reads slowly.
+    world.clients.wait_until_written(WRITTEN_WITHIN.saturating_sub(began.elapsed()));
+    Ok(stepped)
+}
+
+fn step_to(
+    core: &Core,
+    world: &Arc<World>,
+    to: Target,
+    mover: Option<ConnectionId>,
+) -> Result<Stepped, WorldError> {
+    let _changing = world.begin_current(core)?;
     let before = world.standing();
-    let state = before.state.after(Change::Step)?;
-    let end = world.span.end();
+    before.state.after(Change::Step)?;
+    world.check_log(&core.access.database())?;
+    let (end, unfinished) = (world.span.end(), *world.unfinished());
     let now = match to {
-        Target::Next => next(core, world, before.now)?.unwrap_or(end),
+        Target::Next => match unfinished {
+            Some(unfinished) => unfinished,
+            None => next(core, world, before.now)?.unwrap_or(end),
+        },
         Target::Session(markets) => {
             let settings = before.settings;
             let settings = Settings { markets: markets.unwrap_or(settings.markets), ..settings };
@@ -97,69 +128,102 @@ pub(crate) fn step(core: &Core, world: &Arc<World>, to: Target) -> Result<Steppe
         return Err(WorldError::Back { now: before.now });
     }
     let now = now.min(end);
-    let state = if now >= end { State::Ended } else { state };
-    let moved_s = now.0 - before.now.0;
-    let step = before.step + 1;
-    // A step ends a run that would go on with the next connection.
-    let (course, stop_at, is_alone) = (None, None, false);
-    let after = Standing { state, now, step, course, stop_at, is_alone, ..before };
-    world.advance_to(&core.access.database(), after)?;
+    match unfinished {
+        Some(to) if now < to => return Err(WorldError::Unfinished { to }),
+        // Complete it first, as it was requested.
+        Some(to) if to < now => move_to(core, world, stepped(world, to)?).map(drop)?,
+        Some(_) | None => {}
+    }
+    let after = stepped(world, now)?;
+    let (moved_s, step, state) = (now.0 - before.now.0, after.step, after.state);
     let shown = |pushes: Pushes| to.shown(moved_s, pushes);
-    let pushes = complete_as(core, world, (now, step), SlowReaders::OF_STEP, shown)?;
+    let pushes = move_as(core, world, after, (SlowReaders::OF_STEP, mover), shown)?;
     Ok(Stepped { now, moved_s, pushes, step, state })
 }
 
-/// Does what is due up to `now`, where the clock of a running world is already: order events first,
-/// then quotes.
-pub(super) fn complete(
-    core: &Core,
-    world: &Arc<World>,
-    now: Timestamp,
-    step: u64,
-    slow: SlowReaders,
-) -> Result<Pushes, WorldError> {
-    let shown = |pushes: Pushes| json!({"to": "running", "pushes": pushes.shown()});
-    complete_as(core, world, (now, step), slow, shown)
+/// Returns a standing world after a step to an instant. A step ends a run that would go on with the
+/// next connection.
+fn stepped(world: &World, now: Timestamp) -> Result<Standing, WorldError> {
+    let before = world.standing();
+    let state = if now >= world.span.end() { State::Ended } else { before.state.after(Change::Step)? };
+    let (step, course, stop_at, is_alone) = (before.step + 1, None, None, false);
+    Ok(Standing { state, now, step, course, stop_at, is_alone, ..before })
 }
 
-/// Does what is due, and adds the movement to the log. `shown` is the request and its answer.
-fn complete_as(
+/// Completes a movement that has failed half way. The caller has begun the change.
+pub(super) fn finish(core: &Core, world: &Arc<World>) -> Result<(), WorldError> {
+    let unfinished = *world.unfinished();
+    unfinished.map_or(Ok(()), |to| move_to(core, world, stepped(world, to)?).map(drop))
+}
+
+/// Moves the clock of a running world.
+pub(super) fn move_to(core: &Core, world: &Arc<World>, after: Standing) -> Result<Pushes, WorldError> {
+    let shown = |pushes: Pushes| json!({"to": "running", "pushes": pushes.shown()});
+    move_as(core, world, after, (SlowReaders::NotAwaited, None), shown)
+}
+
+/// Does what is due up to an instant, order events first and then quotes, and adds the movement to
+/// the log. The new state is visible when all that is done. `shown` is the request and its answer.
+/// The caller has begun the change.
+///
+/// After a failure the clock is where it was, and the movement is unfinished: its events are in the
+/// journal of the account as far as they happened, and the publisher knows what it has sent. The next
+/// movement goes on from there, so that the log becomes that of an undisturbed run.
+fn move_as(
     core: &Core,
     world: &Arc<World>,
-    (now, step): (Timestamp, u64),
-    slow: SlowReaders,
+    after: Standing,
+    clients: (SlowReaders, Option<ConnectionId>),
     shown: impl FnOnce(Pushes) -> Value,
 ) -> Result<Pushes, WorldError> {
-    let done = do_due(core, world, (now, step), slow);
+    let _movement = world.waiters.begin();
+    let acting = world.acting.write().unwrap_or_else(PoisonError::into_inner);
+    let (now, step) = (after.now, after.step);
+    let done = do_due(core, world, (now, step), clients);
     if world.taken_over.load(Ordering::Acquire) {
         return Err(WorldError::Moved);
     }
-    let done = done.map(|(pushes, published)| {
-        world.add_step(now, step, published, &shown(pushes));
-        pushes
-    });
-    // The clock has moved, whatever became of what was due.
-    plan_write(core, world)?;
-    done
+    let (pushes, published) = done.inspect_err(|_| world.ended(now, false))?;
+    world.replace(after)?;
+    world.ended(now, true);
+    drop(acting);
+    world.add_step(now, step, published, &shown(pushes));
+    core.world_lives.wake_streams(world.account);
+    // Another node may take the next step.
+    let planned = match core.access.is_shared() && clients.0 == SlowReaders::OF_STEP {
+        true => world.write_out(&core.access.database()),
+        false => plan_write(core, world),
+    };
+    match planned {
+        // The step is done, and a job repeats the write. Further steps are refused before they begin.
+        Err(WorldError::Store(error)) if core.worlds.writes_later => {
+            tracing::warn!(%error, world = world.id.0, "cannot store the steps of a world yet");
+        }
+        planned => planned?,
+    }
+    Ok(pushes)
 }
 
 fn do_due(
     core: &Core,
     world: &Arc<World>,
     (now, step): (Timestamp, u64),
-    slow: SlowReaders,
+    (slow, mover): (SlowReaders, Option<ConnectionId>),
 ) -> Result<(Pushes, PushHash), WorldError> {
-    let sent = core.listeners.sent(world.account);
+    let sent_to_mover = || mover.map_or(0, |connection| core.listeners.sent_to(world.account, connection));
+    let (sent, sent_before) = (core.listeners.sent(world.account), sent_to_mover());
     if world.must_advance(core, now)? {
         advance(core, world, now)?;
         world.has_advanced(core)?;
     }
     world.add_events(core)?;
     let trade = core.listeners.sent(world.account).saturating_sub(sent);
-    let published = live::publish_step(core, world, step, slow);
+    let of_mover = sent_to_mover().saturating_sub(sent_before);
+    let published = live::publish_step(core, world, (now, step), mover, slow);
     let (published, hash) = published.map_err(|error| WorldError::Publish(error.into()))?;
     let quote = u64::try_from(published.quotes + published.trades).unwrap_or(u64::MAX);
-    Ok((Pushes { quote, trade, has_jumped: published.has_jumped }, hash))
+    let of_mover = of_mover + u64::try_from(published.of_mover).unwrap_or(u64::MAX);
+    Ok((Pushes { quote, trade, of_mover, has_jumped: published.has_jumped }, hash))
 }
 
 /// Advances the paper account of a world. Its orders fill and expire, each at its own instant.

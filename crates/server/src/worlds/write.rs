@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use store::{Accounts, StoreError, WorldChange, WorldClock, WorldRow};
+use world::Span;
 
 use super::log::{LineKind, Log};
-use super::{Standing, World, WorldError, Worlds};
+use super::span::{row_of, span_of};
+use super::{Standing, World, WorldError, Worlds, wrong};
 
 /// Interval of writes while worlds move.
 pub(crate) const WRITE_EVERY: Duration = Duration::from_millis(50);
@@ -33,8 +35,7 @@ impl Worlds {
     /// continues with the others and returns one of the errors.
     pub(crate) fn write_all(&self, accounts: &Accounts) -> Result<bool, WorldError> {
         self.write_planned.store(false, Ordering::Release);
-        let loaded: Vec<_> =
-            self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let loaded = self.all();
         let (mut any, mut failed) = (false, None);
         for world in loaded.iter().filter(|world| world.has_unwritten()) {
             any = true;
@@ -92,6 +93,17 @@ impl World {
         change: Option<Standing>,
         cut: Option<(u64, Log)>,
     ) -> Result<Standing, WorldError> {
+        self.write_with(accounts, change, cut, None)
+    }
+
+    /// Like [`write`](World::write), with another first and last instant.
+    pub(super) fn write_with(
+        &self,
+        accounts: &Accounts,
+        change: Option<Standing>,
+        cut: Option<(u64, Log)>,
+        span: Option<Span>,
+    ) -> Result<Standing, WorldError> {
         // Held while writing, so that no older state replaces a newer one.
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_unwritten.store(false, Ordering::Release);
@@ -108,13 +120,22 @@ impl World {
             return Ok(standing);
         }
         let settings = standing.settings.to_string();
-        let change_of =
-            WorldChange { before: &stored, after: &after, settings: &settings, cut, lines: &lines };
+        let known = self.span.get();
+        let new_span = span.unwrap_or(known);
+        let change_of = WorldChange {
+            before: &stored,
+            after: &after,
+            span: (row_of(known), row_of(new_span)),
+            settings: &settings,
+            cut,
+            lines: &lines,
+        };
         match accounts.change_world(self.account, &change_of) {
             Ok(true) => {}
             Ok(false) => {
                 let row = accounts.world_of(self.account)?.ok_or(WorldError::Unknown)?;
                 self.take_over(accounts, &row, &mut stored)?;
+                self.recover(accounts)?;
                 return Err(WorldError::Moved);
             }
             Err(error) => {
@@ -126,6 +147,7 @@ impl World {
             }
         }
         *stored = after;
+        self.span.set(new_span);
         let mut log = self.log();
         let written = lines.len().min(log.unwritten.len());
         log.unwritten.drain(..written);
@@ -142,7 +164,7 @@ impl World {
         // Held while reading, so that the row is not older than what this server stores meanwhile.
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(row) = accounts.world_of(self.account)? else { return Ok(false) };
-        if *stored != row.clock {
+        if *stored != row.clock || row_of(self.span.get()) != row.span() {
             self.take_over(accounts, &row, &mut stored)?;
         }
         Ok(true)
@@ -156,13 +178,13 @@ impl World {
     ) -> Result<(), WorldError> {
         *stored = row.clock.clone();
         let taken = Standing::of(row)?;
+        self.span.set(span_of(row).map_err(|error| wrong(row, "span", &error.to_string()))?);
         let mut standing = self.lock();
         *standing = taken;
         self.taken_over.store(true, Ordering::Release);
         drop(standing);
         self.forget_ahead();
         self.read_log(accounts)?;
-        self.recover(accounts)?;
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use access::{Access, Actor, Created, NewAccount, Present, Region, Terms};
 use history::import::{Context, Options, Progress, import};
 use history::{AsOf, History};
 use market::{Timestamp, Venues};
-use server::{Addresses, CannotStep, ClockSpeed, MarketTime, Server, Settings};
+use server::{Addresses, CannotStep, Clock, ClockSpeed, MarketTime, Server, Settings};
 use store::Store;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -39,6 +39,7 @@ pub(crate) struct Running {
     pub(crate) links: server::SignInLinks,
     pub(crate) access: Access,
     pub(crate) market_now: Arc<AtomicI64>,
+    machine: Clock,
     is_live: Arc<AtomicBool>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
@@ -56,6 +57,17 @@ impl Running {
 
     /// Starts a server on an existing directory, like a restart.
     pub(crate) async fn start_in(dir: tempfile::TempDir, settings: Settings) -> Running {
+        Running::start_under(dir, settings, Arc::new(machine_now)).await
+    }
+
+    /// Starts a server on the test market whose machine clock is that of the test, in Unix seconds.
+    pub(crate) async fn start_at(machine: &Arc<AtomicI64>, settings: Settings) -> Running {
+        let machine = machine.clone();
+        let machine = Arc::new(move || Timestamp(machine.load(Ordering::Relaxed)));
+        Running::start_under(filled(), settings, machine).await
+    }
+
+    async fn start_under(dir: tempfile::TempDir, settings: Settings, machine: Clock) -> Running {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let settings = Settings { listen: any, tcp: any, ..settings };
         let store = home::store(dir.path());
@@ -63,9 +75,8 @@ impl Running {
         let market_now = Arc::new(AtomicI64::new(NOW.0));
         let is_live = Arc::new(AtomicBool::new(false));
         let market = Arc::new(SetClock { now: market_now.clone(), is_live: is_live.clone() });
-        let service = home::access(dir.path(), machine_now());
-        let server =
-            Server::bind(&settings, store, history, service, market, Arc::new(machine_now)).await.unwrap();
+        let service = home::access(dir.path(), machine());
+        let server = Server::bind(&settings, store, history, service, market, machine.clone()).await.unwrap();
         let addresses = server.addresses().unwrap();
         let regional = server.regional_addresses().unwrap();
         let (internal, reloader) = (server.internal_address().unwrap(), server.reloader());
@@ -76,7 +87,7 @@ impl Running {
         }));
         // Tests change accounts through a separate connection to the database, while the server
         // runs.
-        let access = home::access(dir.path(), machine_now());
+        let access = home::access(dir.path(), machine());
         let stop = Some(stop);
         Running {
             dir,
@@ -87,6 +98,7 @@ impl Running {
             links,
             access,
             market_now,
+            machine,
             is_live,
             stop,
             task,
@@ -102,13 +114,13 @@ impl Running {
 
     pub(crate) fn account(&self, name: &str, terms: Terms) -> Created {
         let new = NewAccount::named(name, terms);
-        self.access.create(&new, &Actor::Operator, machine_now()).unwrap()
+        self.access.create(&new, &Actor::Operator, (self.machine)()).unwrap()
     }
 
     /// Creates an account with the given rights, such as `HK,US_OVERNIGHT` or `none`.
     pub(crate) fn account_with(&self, name: &str, rights: &str, terms: Terms) -> Created {
         let new = NewAccount { rights: rights.parse().unwrap(), ..NewAccount::named(name, terms) };
-        self.access.create(&new, &Actor::Operator, machine_now()).unwrap()
+        self.access.create(&new, &Actor::Operator, (self.machine)()).unwrap()
     }
 
     /// Makes the market clock a live clock instead of a replay clock from now on.
@@ -116,9 +128,14 @@ impl Running {
         self.is_live.store(true, Ordering::Relaxed);
     }
 
+    /// Makes the market clock a replay clock again.
+    pub(crate) fn stand_still(&self) {
+        self.is_live.store(false, Ordering::Relaxed);
+    }
+
     /// Returns the current time of both clocks.
     pub(crate) fn present(&self) -> Present {
-        Present { market: Timestamp(self.market_now.load(Ordering::Relaxed)), machine: machine_now() }
+        Present { market: Timestamp(self.market_now.load(Ordering::Relaxed)), machine: (self.machine)() }
     }
 
     /// Sends `GET path` with a bearer token.
@@ -499,7 +516,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         timeout(PATIENCE, self.read_now()).await.expect("something within the time allowed")
     }
 
-    async fn read_now(&mut self) -> Read {
+    /// The same, however long it takes.
+    pub(crate) async fn read_now(&mut self) -> Read {
         if !self.websocket {
             return self.read_tcp().await;
         }

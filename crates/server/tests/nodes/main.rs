@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 #![allow(dead_code, reason = "the suite with a folder uses the rest")]
 
+#[path = "../it/ahead/mod.rs"]
+mod ahead;
 #[path = "../it/conformance.rs"]
 mod conformance;
 #[path = "../../../store/tests/postgres/harness.rs"]
@@ -24,3 +26,7 @@ mod signed;
 
 // Tests with two nodes.
 mod several;
+
+// Worlds on a node.
+mod look_ahead;
+mod worlds;

@@ -10,7 +10,7 @@ use crate::home;
 use crate::support::{Client, Running, machine_now};
 
 /// Starts a second node on the database of another node.
-async fn beside(one: &Running) -> Running {
+pub(crate) async fn beside(one: &Running) -> Running {
     let dir = tempfile::tempdir().unwrap();
     home::join(dir.path(), one.dir.path());
     Running::start_in(dir, Settings::default()).await

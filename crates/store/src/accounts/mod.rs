@@ -37,7 +37,7 @@ pub use oauth_rows::{
     TokenKind, TokenRow,
 };
 pub use people::{BrowserRow, Person};
-pub use worlds::{AddWorldOutcome, NewWorldRow, WorldChange, WorldClock, WorldLine, WorldRow};
+pub use worlds::{AddWorldOutcome, NewWorldRow, WorldChange, WorldClock, WorldLine, WorldRow, WorldSpan};
 
 pub(crate) mod audit;
 mod changes;

@@ -46,6 +46,13 @@ pub struct WorldClock {
     pub digest: Hash,
 }
 
+/// First and last instant of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorldSpan {
+    pub starts_at: Timestamp,
+    pub ends_at: Timestamp,
+}
+
 /// A line of a world's log. The store does not interpret its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldLine {
@@ -70,6 +77,8 @@ pub struct WorldChange<'a> {
     /// Where the clock must be.
     pub before: &'a WorldClock,
     pub after: &'a WorldClock,
+    /// The first and the last instant, which must be these, and those after the change.
+    pub span: (WorldSpan, WorldSpan),
     pub settings: &'a str,
     /// Number of the first line that is removed before the new lines are added.
     pub cut: Option<u64>,
@@ -184,11 +193,12 @@ impl Accounts {
     }
 
     /// Stores a change of a world together with its log. Returns `false` and changes nothing if the
-    /// clock is no longer `before`, because another process has moved it.
+    /// clock is no longer `before`, or the span is another one, because another process has changed
+    /// the world.
     ///
     /// Not an account change: no cached account depends on it, and it happens many times a second.
     pub fn change_world(&self, account: AccountId, change: &WorldChange<'_>) -> Result<bool, StoreError> {
-        let WorldChange { before, after, settings, cut, lines } = *change;
+        let WorldChange { before, after, span: (span, span_after), settings, cut, lines } = *change;
         check_texts("a world", &[&after.state, settings])?;
         if lines.iter().any(|line| line.entry.len() > LINE_BYTES_MAX || line.request.len() > LINE_BYTES_MAX) {
             return Err(StoreError::unfit("a line of a world's log", "it is too long"));
@@ -200,11 +210,15 @@ impl Accounts {
                 signed(after.step),
                 settings,
                 after.digest.as_slice(),
+                span_after.starts_at.0,
+                span_after.ends_at.0,
                 account.0,
                 &before.state,
                 before.now.0,
                 signed(before.step),
                 before.digest.as_slice(),
+                span.starts_at.0,
+                span.ends_at.0,
             );
             if db.run(sql::MOVE, values)? == 0 {
                 return Ok(false);
@@ -267,6 +281,20 @@ impl Accounts {
         self.within(WriteLock::Of(&[to]), |db| db.run(sql::COPY_LINES, copied).map(drop))
     }
 
+    /// Notes that the worlds in this state have ended, unless it is noted already. A change of the
+    /// state removes the note.
+    pub fn note_ended_worlds(&self, state: &str, now: Timestamp) -> Result<(), StoreError> {
+        if self.read().first(sql::UNNOTED, [state], |_| Ok(()))?.is_none() {
+            return Ok(());
+        }
+        self.within(WriteLock::Everything, |db| db.run(sql::NOTE_ENDED, (now.0, state)).map(drop))
+    }
+
+    /// Returns the worlds that ended up to an instant, oldest end first, at most `limit`.
+    pub fn worlds_ended_until(&self, until: Timestamp, limit: u32) -> Result<Vec<WorldRow>, StoreError> {
+        self.read().all(sql::ENDED, (until.0, limit), WorldRow::read)
+    }
+
     /// Deletes a world that is still at `clock`, and revokes its account. The account gets another
     /// name, so that its owner can use the name again. Returns whether the world was deleted.
     pub fn remove_world(
@@ -293,6 +321,10 @@ fn retire(db: &Db, account: AccountId, world: WorldId, note: &AuditNote<'_>) -> 
 }
 
 impl WorldRow {
+    pub fn span(&self) -> WorldSpan {
+        WorldSpan { starts_at: self.starts_at, ends_at: self.ends_at }
+    }
+
     fn read(row: &Row<'_>) -> Result<WorldRow, Fault> {
         let digest: Vec<u8> = row.get(10)?;
         let clock = WorldClock {
@@ -380,9 +412,15 @@ mod sql {
         NAMED: "find a world", select_world!("where owner_id = $1 and name = $2");
         OF_OWNER: "list the worlds of an account", select_world!("where owner_id = $1 order by id");
         ALL: "list the worlds", select_world!("order by id");
+        UNNOTED: "find worlds whose end is not noted",
+            "select id from sealed_world where state = $1 and ended_at is null limit 1";
+        NOTE_ENDED: "note the end of worlds",
+            "update world set ended_at = $1 where state = $2 and ended_at is null";
+        ENDED: "find ended worlds", select_world!("where ended_at <= $1 order by ended_at, id limit $2");
         MOVE: "move a world",
-            "update world set state = $1, now_at = $2, step = $3, settings = $4, digest = $5 \
-             where account_id = $6 and state = $7 and now_at = $8 and step = $9 and digest = $10";
+            "update world set state = $1, now_at = $2, step = $3, settings = $4, digest = $5, starts_at = $6, \
+             ends_at = $7, ended_at = case when state = $1 then ended_at end where account_id = $8 and state = $9 and now_at = $10 and step = $11 and digest = $12 \
+             and starts_at = $13 and ends_at = $14";
         REMOVE: "delete a world", "delete from world where account_id = $1";
         RETIRE: "retire the account of a world",
             "update account set revoked_at = $1, epoch = epoch + 1, name = name || $2 where id = $3";

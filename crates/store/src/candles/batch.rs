@@ -304,7 +304,7 @@ impl<'a> Batch<'a> {
         let (Some(touched), Some(version)) = (&self.touched, self.version) else { return Ok(()) };
         let rows: Vec<[Value<'_>; 2]> =
             touched.iter().map(|symbol| [Value::Text(symbol.as_str()), Value::Int(version)]).collect();
-        self.db().run_all(copy_sql::TOUCH, rows.iter().map(<[Value<'_>; 2]>::as_slice))?;
+        self.db().run_together(copy_sql::TOUCH, rows.iter().map(<[Value<'_>; 2]>::as_slice))?;
         self.db().run(copy_sql::ADD_STAMP, [version]).map(drop)
     }
 

@@ -5,8 +5,8 @@
 
 use market::{Date, Symbol, Timestamp};
 
-use crate::candles::ingest_file;
 use crate::candles::sql::COUNT_UP;
+use crate::candles::{NOTIFY, ingest_file};
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Fault, Row, Value, signed};
 use crate::{Batch, Lane, Store, StoreError, View};
@@ -14,6 +14,8 @@ use crate::{Batch, Lane, Store, StoreError, View};
 /// Number of answers that are stored per source.
 pub const INGEST_ANSWERS_KEPT: i64 = 1_000;
 
+/// Payload of the notification of an appended batch. Others have a version, a number.
+pub(super) const INGESTED: &str = "ingested";
 /// Maximum number of old batches that one transaction removes.
 const REMOVED_MAX: i64 = 64;
 /// Maximum number of trade ids that one transaction removes: more than two batches add.
@@ -226,6 +228,10 @@ impl Append<'_> {
     pub fn commit(mut self) -> Result<(), StoreError> {
         self.db().commit()?;
         self.is_committed = true;
+        if let Some(channel) = self.db().channel() {
+            // Servers that are not notified look for batches several times a second.
+            self.db().first(NOTIFY, (channel, INGESTED), |_| Ok(())).ok();
+        }
         Ok(())
     }
 }
@@ -307,7 +313,7 @@ impl Batch<'_> {
         self.write(|batch| batch.db().run(sql::SET_APPLIED, [id]).map(drop))
     }
 
-    /// Marks minutes as not final.
+    /// Marks minutes as not final. Each must be different.
     pub fn put_partial_minutes(&mut self, minutes: &[PartialMinute]) -> Result<(), StoreError> {
         self.write(|batch| {
             let rows: Vec<[Value<'_>; 4]> = minutes
@@ -321,7 +327,7 @@ impl Batch<'_> {
                     ]
                 })
                 .collect();
-            batch.db().run_all(sql::PUT_PARTIAL, rows.iter().map(<[Value<'_>; 4]>::as_slice))
+            batch.db().run_together(sql::PUT_PARTIAL, rows.iter().map(<[Value<'_>; 4]>::as_slice))
         })
     }
 
@@ -335,7 +341,7 @@ impl Batch<'_> {
                 })
                 .collect();
             let mut finished = vec![false; through.len()];
-            batch.db().each_of_all(
+            batch.db().each_together(
                 sql::FINISH,
                 rows.iter().map(<[Value<'_>; 3]>::as_slice),
                 |number, _| {
@@ -394,8 +400,15 @@ mod sql {
         NEXT_FINAL: "read partial minutes", "select min(final_at) from partial_minute";
         PUT_PARTIAL: "write a partial minute",
             "insert into partial_minute (symbol, lane, at, final_at) values ($1, $2, $3, $4) \
+             on conflict (symbol, lane, at) do update set final_at = excluded.final_at"
+            => "insert into partial_minute (symbol, lane, at, final_at) \
+             select * from unnest(cast($1 as text[]), cast($2 as text[]), cast($3 as bigint[]), cast($4 as bigint[])) \
              on conflict (symbol, lane, at) do update set final_at = excluded.final_at";
         FINISH: "finish a minute",
-            "delete from partial_minute where symbol = $1 and lane = $2 and at <= $3 returning at";
+            "delete from partial_minute where symbol = $1 and lane = $2 and at <= $3 returning 0"
+            => "delete from partial_minute p \
+             using unnest(cast($1 as text[]), cast($2 as text[]), cast($3 as bigint[])) with ordinality \
+             as f (symbol, lane, at, number) \
+             where p.symbol = f.symbol and p.lane = f.lane and p.at <= f.at returning f.number";
     }
 }

@@ -295,7 +295,7 @@ impl Batch<'_> {
     }
 
     /// The same for many series at once, whose securities exist: the import, the series, its rows, and
-    /// the first and last timestamp.
+    /// the first and last timestamp. Each pair of an import and a series must be different.
     pub fn add_import_series_all(
         &mut self,
         parts: &[(ImportId, &Series, u64, Timestamp, Timestamp)],
@@ -313,7 +313,7 @@ impl Batch<'_> {
                     Value::Int(last.0),
                 ]);
             }
-            batch.db().run_all(sql::ADD_IMPORT_SERIES, all.iter().map(<[Value<'_>; 7]>::as_slice))
+            batch.db().run_together(sql::ADD_IMPORT_SERIES_ALL, all.iter().map(<[Value<'_>; 7]>::as_slice))
         })
     }
 

@@ -7,7 +7,7 @@ pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
 pub use bodies::Body;
 pub(crate) use copy::LocalCopy;
 pub(crate) use copy::sql::NOTIFY;
-pub use copy::{CopyLoad, CopySettings};
+pub use copy::{CopyLoad, CopySettings, StoreNews};
 pub use finding::Finding;
 pub use ingest::{Append, INGEST_ANSWERS_KEPT, IngestBatch, IngestLog, IngestWriter, PartialMinute};
 pub use ledger::{
@@ -15,6 +15,10 @@ pub use ledger::{
     QuarantineEntry, QuarantineOf, QuarantineRow,
 };
 pub use margin::Margin;
+pub use mirrors::{
+    DerivedFactor, FactorKind, MIRROR_REPORTS_MAX, MirrorId, MirrorJob, MirrorReport, MirrorRow,
+    MirrorSecurity,
+};
 pub(crate) use retired::sweep_all;
 pub use security::{DatedFigures, FIGURES_MAX, Security, Suspension};
 pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
@@ -38,6 +42,7 @@ mod ingest;
 pub(crate) mod ingest_file;
 mod ledger;
 mod margin;
+mod mirrors;
 mod nearby;
 mod push_numbers;
 mod retired;

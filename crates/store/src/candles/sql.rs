@@ -102,7 +102,8 @@ statements! {
          on conflict (symbol) do update set factors = excluded.factors";
     REMOVE_FACTORS: "delete adjustment factors", "delete from adjustment where symbol = $1";
     WITHOUT_FACTORS: "find adjustments to compute",
-        "select distinct c.symbol from sealed_corporate_action c \
+        "select c.symbol from (select symbol from sealed_corporate_action \
+            union select symbol from sealed_derived_factor where kind = 'bare') c \
          where not exists (select 1 from sealed_adjustment a where a.symbol = c.symbol) order by c.symbol";
 
     SERIES: "read a series",
@@ -212,6 +213,24 @@ statements! {
     ADD_IMPORT_SERIES: "write the series of an import",
         "insert into import_series (import_id, symbol, grain, lane, row_count, first_at, last_at) \
          values ($1, $2, $3, $4, $5, $6, $7) \
+         on conflict (symbol, grain, lane, import_id) do update set \
+         row_count = import_series.row_count + excluded.row_count, \
+         first_at = case when excluded.first_at < import_series.first_at \
+         then excluded.first_at else import_series.first_at end, \
+         last_at = case when excluded.last_at > import_series.last_at \
+         then excluded.last_at else import_series.last_at end";
+    ADD_IMPORT_SERIES_ALL: "write the series of an import",
+        "insert into import_series (import_id, symbol, grain, lane, row_count, first_at, last_at) \
+         values ($1, $2, $3, $4, $5, $6, $7) \
+         on conflict (symbol, grain, lane, import_id) do update set \
+         row_count = import_series.row_count + excluded.row_count, \
+         first_at = case when excluded.first_at < import_series.first_at \
+         then excluded.first_at else import_series.first_at end, \
+         last_at = case when excluded.last_at > import_series.last_at \
+         then excluded.last_at else import_series.last_at end"
+        => "insert into import_series (import_id, symbol, grain, lane, row_count, first_at, last_at) \
+         select * from unnest(cast($1 as bigint[]), cast($2 as text[]), cast($3 as text[]), cast($4 as text[]), \
+         cast($5 as bigint[]), cast($6 as bigint[]), cast($7 as bigint[])) \
          on conflict (symbol, grain, lane, import_id) do update set \
          row_count = import_series.row_count + excluded.row_count, \
          first_at = case when excluded.first_at < import_series.first_at \

@@ -17,7 +17,7 @@ use crate::engine::lock::{JobLock, ServerLock, WriterLock};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::refuse_half_restored;
 use crate::engine::{Db, Role, StoreUrl, migrate, migrations};
-use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, View};
+use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, StoreNews, View};
 
 /// Number of batches between two sweeps of replaced blocks.
 const TIDY_EVERY: u32 = 16;
@@ -167,6 +167,14 @@ impl Store {
     /// Returns the state and counters of the local copy, or `None` if the store has no local copy.
     pub fn copy_load(&self) -> Option<CopyLoad> {
         self.node.as_ref().map(|node| node.copy.load())
+    }
+
+    /// Calls `listener` when a node is notified of a change, also of one of its own. Without a local
+    /// copy it is never called. Only the first listener of the copy is used.
+    pub fn on_news(&self, listener: impl Fn(StoreNews) + Send + Sync + 'static) {
+        if let Some(node) = &self.node {
+            node.copy.listen(Box::new(listener));
+        }
     }
 
     /// Waits until the local copy has all requested symbols and is up to date.

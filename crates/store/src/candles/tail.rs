@@ -31,10 +31,10 @@ impl Batch<'_> {
                 .zip(changes)
                 .map(|(entry, change)| [Value::Int(entry.id), Value::Blob(&change.new.bytes)])
                 .collect();
-            batch.db().run_all(super::sql::ADD_BODY, bodies.iter().map(<[Value<'_>; 2]>::as_slice))?;
+            batch.db().run_together(sql::ADD_BODIES, bodies.iter().map(<[Value<'_>; 2]>::as_slice))?;
             let ids = batch.put_tail_entries(changes, &entries)?;
             let old: Vec<[Value<'_>; 1]> = changes.iter().map(|change| [Value::Int(change.old.id)]).collect();
-            batch.db().run_all(super::sql::REMOVE_BODY, old.iter().map(<[Value<'_>; 1]>::as_slice))?;
+            batch.db().run_together(sql::REMOVE_BODIES, old.iter().map(<[Value<'_>; 1]>::as_slice))?;
             batch.total_tails(changes, &entries, &ids)?;
             Ok(entries)
         })
@@ -118,9 +118,9 @@ impl Batch<'_> {
         rows: impl IntoIterator<Item = &'v [Value<'v>]>,
     ) -> Result<Vec<i64>, StoreError> {
         let mut ids = vec![None; changes.len()];
-        self.db().each_of_all(sql, rows, |number, row| {
+        self.db().each_together(sql, rows, |number, row| {
             if let Some(id) = ids.get_mut(number) {
-                *id = Some(row.get(0)?);
+                *id = Some(row.get(1)?);
             }
             Ok(())
         })?;
@@ -135,14 +135,44 @@ impl Batch<'_> {
 mod sql {
     use crate::engine::statements::statements;
 
+    // On SQLite these verify and write the seals of the rows themselves; see `engine/sqlite/seal.rs`.
     statements! {
         for crate::engine::migrations::ALL;
         REPLACE_TAIL: "replace the last block of a series",
-            "update block_index set last_at = $1, row_count = $2, byte_count = $3, body_id = $4, tail = $5 \
-             where body_id = $6 and first_at = $7 and next_at is null returning series_id";
+            "update block_index set last_at = $1, row_count = $2, byte_count = $3, body_id = $4, tail = $5, \
+             seal = seal('block_index', series_id, first_at, $1, $2, $3, $4, next_at, $5) \
+             where body_id = $6 and first_at = $7 and next_at is null \
+             and whole(seal, 'block_index', series_id, +first_at, last_at, row_count, byte_count, +body_id, +next_at, \
+             tail) \
+             returning 0, series_id"
+            => "update block_index b set last_at = n.last_at, row_count = n.row_count, byte_count = n.byte_count, \
+             body_id = n.body_id, tail = n.tail \
+             from unnest(cast($1 as bigint[]), cast($2 as bigint[]), cast($3 as bigint[]), cast($4 as bigint[]), \
+             cast($5 as bytea[]), cast($6 as bigint[]), cast($7 as bigint[])) with ordinality \
+             as n (last_at, row_count, byte_count, body_id, tail, old_id, first_at, number) \
+             where b.body_id = n.old_id and b.first_at = n.first_at and b.next_at is null \
+             returning n.number, b.series_id";
         TOTAL_TAIL: "update a series",
             "update series set row_count = row_count + $1, byte_count = byte_count + $2, version = $3, \
-             last_at = $4 where id = $5 and symbol = $6 and grain = $7 and lane = $8 returning id";
+             last_at = $4, seal = seal('series', id, symbol, grain, lane, row_count + $1, block_count, \
+             byte_count + $2, first_at, $4, $3) \
+             where id = $5 and symbol = $6 and grain = $7 and lane = $8 \
+             and whole(seal, 'series', +id, +symbol, +grain, +lane, row_count, block_count, byte_count, first_at, \
+             last_at, version) returning 0, id"
+            => "update series s set row_count = s.row_count + n.row_count, byte_count = s.byte_count + n.byte_count, \
+             version = n.version, last_at = n.last_at \
+             from unnest(cast($1 as bigint[]), cast($2 as bigint[]), cast($3 as bigint[]), cast($4 as bigint[]), \
+             cast($5 as bigint[]), cast($6 as text[]), cast($7 as text[]), cast($8 as text[])) with ordinality \
+             as n (row_count, byte_count, version, last_at, id, symbol, grain, lane, number) \
+             where s.id = n.id and s.symbol = n.symbol and s.grain = n.grain and s.lane = n.lane \
+             returning n.number, s.id";
+        ADD_BODIES: "write blocks", "insert into block_body (id, body) values ($1, $2)"
+            => "insert into block_body (id, body) select * from unnest(cast($1 as bigint[]), cast($2 as bytea[]))";
+        // On PostgreSQL other servers may still read the previous state; see `retired.rs`.
+        REMOVE_BODIES: "remove blocks", "delete from block_body where id = $1"
+            => "insert into retired_body (kind, id, at_us) \
+             select 0, id, cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) \
+             from unnest(cast($1 as bigint[])) as old (id)";
     }
 }
 
@@ -258,5 +288,23 @@ mod tests {
             batch.commit().unwrap_err();
         }
         assert_eq!(state(&store, &all), before);
+    }
+
+    /// A new seal would hide what another program has written.
+    #[test]
+    fn a_row_with_a_wrong_seal_is_not_replaced() {
+        let apple = series("AAPL.US", Grain::Minute);
+        for damage in ["update block_index set row_count = 4", "update series set block_count = 3"] {
+            let (dir, store) = open();
+            let old = filled(&store, std::slice::from_ref(&apple))[0];
+            let other_program = rusqlite::Connection::open(dir.path().join("candles.db")).unwrap();
+            other_program.execute_batch(damage).unwrap();
+            let mut writer = store.writer().unwrap();
+            let mut batch = writer.begin().unwrap();
+            let new = block(20, 29, "new");
+            let replaced = batch.replace_tails(&[TailChange { series: &apple, old, new: &new }]);
+            assert!(matches!(replaced, Err(StoreError::Damaged { .. })), "{damage}: {replaced:?}");
+            batch.commit().unwrap_err();
+        }
     }
 }

@@ -125,6 +125,7 @@ impl Batch<'_> {
             batch.ensured.remove(symbol);
             batch.forget_factors(symbol)?;
             batch.db().run(sql::REMOVE_ALL_ACTIONS, key)?;
+            batch.db().run(super::mirrors::sql::REMOVE_DERIVED, key)?;
             batch.db().run(sql::REMOVE_MARGIN, key)?;
             batch.db().run(sql::FORGET_SOURCES, key)?;
             batch.db().run(sql::FORGET_TRADE_SOURCES, key)?;

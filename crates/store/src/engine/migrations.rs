@@ -48,6 +48,8 @@ pub(crate) const ALL: &[Migration] = &[
         ..step!(9, "candles", "candles")
     },
     step!(10, "ingest", "ingest"),
+    // Only a program that collects candles uses these tables, and factors are stored for the others.
+    Migration { oldest: 10, ..step!(11, "mirrors", "candles-11-mirrors") },
 ];
 
 /// Migrations of `ingest.db`: the tables of the step `ingest`, so that one set of statements fits both
@@ -79,6 +81,8 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
     step!(14, "worlds", "accounts-14-worlds"),
     // A node that does not write the log would leave steps out of the digest.
     step!(15, "world log", "accounts-15-world-log"),
+    // A node that does not know the end would leave that of a world that has begun again.
+    step!(16, "ended worlds", "accounts-16-ended-worlds"),
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

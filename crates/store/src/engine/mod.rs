@@ -229,7 +229,7 @@ impl Db {
         rows: impl IntoIterator<Item = &'v [Value<'v>]>,
     ) -> Result<(), StoreError> {
         match &self.engine {
-            Engine::Sqlite(_) => rows.into_iter().try_for_each(|row| self.run(sql, row).map(drop)),
+            Engine::Sqlite(database) => database.run_all(sql.text, rows).map_err(self.fail(sql.what)),
             Engine::Postgres(connection) => {
                 let rows: Vec<&[Value<'_>]> = rows.into_iter().collect();
                 if rows.is_empty() {
@@ -249,9 +249,9 @@ impl Db {
         mut read: impl FnMut(usize, &Row<'_>) -> Result<(), Fault>,
     ) -> Result<(), StoreError> {
         match &self.engine {
-            Engine::Sqlite(_) => rows.into_iter().enumerate().try_for_each(|(number, row)| {
-                self.each(sql, row, |found| read(number, found).map(|()| ControlFlow::Continue(())))
-            }),
+            Engine::Sqlite(database) => {
+                database.each_of_all(sql.text, rows, read).map_err(self.fail(sql.what))
+            }
             Engine::Postgres(connection) => {
                 let rows: Vec<&[Value<'_>]> = rows.into_iter().collect();
                 if rows.is_empty() {
@@ -261,6 +261,35 @@ impl Db {
                     |number: usize, row: &Row<'_>| read(number, row).map(|()| ControlFlow::Continue(()));
                 connection.each_of_all(sql.for_postgres(), &rows, &mut read).map_err(self.fail(sql.what))
             }
+        }
+    }
+
+    /// Runs a statement for many rows of values, which its text for PostgreSQL takes as arrays, one
+    /// for each column. Passes each result row to `read`, with the index of its values; the first
+    /// column is for this purpose. The statement must not affect a row twice. Needs a transaction.
+    pub(crate) fn each_together<'v>(
+        &self,
+        sql: Sql,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+        mut read: impl FnMut(usize, &Row<'_>) -> Result<(), Fault>,
+    ) -> Result<(), StoreError> {
+        let Engine::Postgres(connection) = &self.engine else {
+            return self.each_of_all(sql, rows, read);
+        };
+        let rows: Vec<&[Value<'_>]> = rows.into_iter().collect();
+        let mut read = |number: usize, row: &Row<'_>| read(number, row).map(|()| ControlFlow::Continue(()));
+        connection.each_together(sql.for_postgres(), &rows, &mut read).map_err(self.fail(sql.what))
+    }
+
+    /// Like [`Db::each_together`], for a statement without result rows.
+    pub(crate) fn run_together<'v>(
+        &self,
+        sql: Sql,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+    ) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(_) => self.run_all(sql, rows),
+            Engine::Postgres(_) => self.each_together(sql, rows, |_, _| Ok(())),
         }
     }
 

@@ -10,6 +10,8 @@ pub(super) mod harness;
 
 /// Supported column and parameter types.
 const TYPES: [&str; 4] = ["bigint", "text", "bytea", "boolean"];
+/// Supported types of parameters for many rows.
+const ARRAYS: [&str; 3] = ["bigint[]", "text[]", "bytea[]"];
 /// The schema in which the migrations of either database are tested.
 const PART: &str = "candles";
 
@@ -23,7 +25,8 @@ pub(crate) fn fit(migrations: &[Migration], all: &[Sql]) {
         let (at, types) = line.split_once('|').unwrap();
         let sql = all[at.parse::<usize>().unwrap()];
         let types: Vec<&str> = types.split(',').filter(|name| !name.is_empty()).collect();
-        assert!(types.iter().all(|name| TYPES.contains(name)), "{types:?}: {}", sql.for_postgres());
+        let all_are = |known: &[&str]| types.iter().all(|name| known.contains(name));
+        assert!(all_are(&TYPES) || all_are(&ARRAYS), "{types:?}: {}", sql.for_postgres());
         // Both engines must accept the same number of values.
         assert_eq!(types.len(), highest_placeholder(sql.text), "{}", sql.for_postgres());
     }

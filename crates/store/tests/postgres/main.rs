@@ -27,6 +27,8 @@ mod journals;
 mod ledger;
 #[path = "../suite/margins.rs"]
 mod margins;
+#[path = "../suite/mirrors.rs"]
+mod mirrors;
 #[path = "../suite/opening.rs"]
 mod opening;
 #[path = "../suite/password_links.rs"]

@@ -2,9 +2,12 @@
 //! each import, and serve cached symbols while the database is unreachable.
 
 use std::ops::ControlFlow;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use store::{Access, CopyLoad, CopySettings, NewBlock, Series, Store, StoreError, StoreUrl};
+use store::{
+    Access, CopyLoad, CopySettings, IngestLog, NewBlock, Series, Store, StoreError, StoreNews, StoreUrl,
+};
 
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
 use crate::wire::{Mode, Wire};
@@ -46,6 +49,36 @@ impl Node {
         })?;
         Ok(all.join(" "))
     }
+}
+
+/// Waits until a node is notified of something.
+fn hear(news: &mpsc::Receiver<StoreNews>, wanted: StoreNews) {
+    while news.recv_timeout(Duration::from_secs(30)).unwrap() != wanted {}
+}
+
+#[test]
+fn a_node_is_notified_of_appended_batches_and_of_merges() {
+    let home = Home::new();
+    let store = written(&home);
+    let node = node(&home);
+    let (sender, news) = mpsc::channel();
+    node.store.on_news(move |one| sender.send(one).unwrap());
+    // Until it has read the version.
+    node.store.settle_copy();
+    let mut log = store.ingest_log().unwrap();
+    let append = |log: &mut IngestLog| {
+        let append = log.append().unwrap();
+        append.put(1, b"x").unwrap();
+        append.commit().unwrap();
+    };
+    // A notification before the node listens is lost.
+    while news.recv_timeout(Duration::from_millis(50)) != Ok(StoreNews::Ingested) {
+        append(&mut log);
+    }
+    put(&store, &minutes("1.HK"), &[], &[block(0, 9)]);
+    hear(&news, StoreNews::Changed);
+    append(&mut log);
+    hear(&news, StoreNews::Ingested);
 }
 
 fn written(home: &Home) -> Store {

@@ -1,5 +1,5 @@
 use market::Timestamp;
-use store::{INGEST_ANSWERS_KEPT, Lane, PartialMinute, StoreError};
+use store::{BlockEntry, INGEST_ANSWERS_KEPT, Lane, PartialMinute, Series, StoreError, TailChange};
 
 use crate::fixture::{Fresh, block, fresh, minutes, put, symbol};
 
@@ -161,4 +161,59 @@ fn an_import_and_a_merge_exclude_each_other() {
     merger.lock().unwrap();
     merger.unlock();
     drop(fresh.store.writer().unwrap());
+}
+
+/// Replaces the last blocks of many series, and compares the store with one in which they were
+/// replaced one by one.
+#[test]
+fn last_blocks_that_are_replaced_at_once_equal_those_replaced_one_by_one() {
+    let (one, other) = (fresh(), fresh());
+    let all: Vec<_> = (0..40).map(|number| minutes(&format!("S{number}.US"))).collect();
+    let [old, same] = [&one, &other].map(|fresh| -> Vec<BlockEntry> {
+        let mut writer = fresh.store.writer().unwrap();
+        let mut batch = writer.begin().unwrap();
+        let added = [block(60, 119), block(120, 180)];
+        let last = |series| batch.replace_blocks(series, &[], &added).unwrap()[1];
+        let last = all.iter().map(last).collect();
+        batch.commit().unwrap();
+        last
+    });
+    assert_eq!(old, same);
+    let new: Vec<_> = (0..40).map(|number| block(120, 200 + number)).collect();
+
+    let mut writer = one.store.writer().unwrap();
+    let mut batch = writer.begin().unwrap();
+    let changes = all.iter().zip(&old).zip(&new);
+    let changes: Vec<TailChange<'_>> =
+        changes.map(|((series, old), new)| TailChange { series, old: *old, new }).collect();
+    let entries = batch.replace_tails(&changes).unwrap();
+    batch.commit().unwrap();
+    let mut importer = other.store.writer().unwrap();
+    let mut batch = importer.begin().unwrap();
+    for (((series, old), new), entry) in all.iter().zip(&old).zip(&new).zip(&entries) {
+        let replaced = batch.replace_blocks(series, &[old.id], std::slice::from_ref(new)).unwrap();
+        assert_eq!(replaced, [*entry]);
+    }
+    batch.commit().unwrap();
+
+    for series in &all {
+        let read = |fresh: &Fresh| {
+            let mut reader = fresh.store.reader().unwrap();
+            let snapshot = reader.snapshot().unwrap();
+            let entries = snapshot.blocks(series, None, None).unwrap();
+            let mut bytes = Vec::new();
+            snapshot.block(&entries[1], &mut bytes).unwrap();
+            (snapshot.series(series).unwrap(), entries, bytes)
+        };
+        assert_eq!(read(&one), read(&other));
+    }
+    // One of them is not the last block any more: nothing changes.
+    let mut batch = writer.begin().unwrap();
+    let fresh_block = block(120, 999);
+    let changes: Vec<TailChange<'_>> = [(0, entries[0]), (1, old[1])]
+        .map(|(place, old)| TailChange { series: &all[place], old, new: &fresh_block })
+        .to_vec();
+    batch.replace_tails(&changes).unwrap_err();
+    batch.commit().unwrap_err();
+    assert_eq!(one.store.reader().unwrap().view().blocks(&all[0], None, None).unwrap()[1], entries[0]);
 }

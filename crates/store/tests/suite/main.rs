@@ -16,6 +16,7 @@ mod checks;
 mod journals;
 mod ledger;
 mod margins;
+mod mirrors;
 mod opening;
 mod password_links;
 mod people;

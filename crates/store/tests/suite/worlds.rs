@@ -3,13 +3,14 @@
 use market::Timestamp;
 use store::{
     AccountId, Accounts, AddWorldOutcome, AuditFilter, Credential, LinkOutcome, NewAccountRow, NewLink,
-    NewWorldRow, WorldChange, WorldClock, WorldId, WorldLine,
+    NewWorldRow, WorldChange, WorldClock, WorldId, WorldLine, WorldSpan,
 };
 
 use crate::accounts::{add, note, terms};
 use crate::fixture::{Home, NOW};
 
 const SETTINGS: &str = "speed=0 skip=closed";
+const SPAN: WorldSpan = WorldSpan { starts_at: NOW, ends_at: Timestamp(NOW.0 + 100) };
 
 fn fresh() -> (Home, Accounts, AccountId) {
     let home = Home::new();
@@ -40,7 +41,7 @@ fn create(
     };
     let credential = credential(id, &format!("key {}", id.0), u8::try_from(100 + id.0).unwrap());
     let clock = clock("created", 0, 0);
-    let (starts_at, ends_at) = (NOW, Timestamp(NOW.0 + 100));
+    let WorldSpan { starts_at, ends_at } = SPAN;
     let world = NewWorldRow { owner, name, starts_at, ends_at, settings: SETTINGS, clock: &clock };
     Ok((id, accounts.add_world((id, &row, &credential), &world, most, &note(NOW))?))
 }
@@ -112,7 +113,7 @@ fn change(
     cut: Option<u64>,
     lines: &[WorldLine],
 ) -> bool {
-    let change = WorldChange { before, after, settings: "speed=1", cut, lines };
+    let change = WorldChange { before, after, span: (SPAN, SPAN), settings: "speed=1", cut, lines };
     accounts.change_world(account, &change).unwrap()
 }
 
@@ -137,6 +138,56 @@ fn a_clock_is_moved_only_from_where_it_is() {
     assert_eq!(accounts.world_lines(account, 0, 9).unwrap(), [], "nothing was written");
     assert_eq!(accounts.version().unwrap(), version, "no account was changed");
     assert!(!change(&accounts, owner, (&start, &first), None, &[]));
+}
+
+#[test]
+fn the_span_of_a_world_is_changed_only_by_who_knows_it() {
+    let (_home, accounts, owner) = fresh();
+    let account = create(&accounts, owner, "march", 9).unwrap().0;
+    let (start, moved) = (clock("created", 0, 0), clock("created", 7, 0));
+    let later = WorldSpan { starts_at: Timestamp(NOW.0 + 7), ends_at: Timestamp(NOW.0 + 70) };
+    let change = |before, after, span| {
+        let change = WorldChange { before, after, span, settings: SETTINGS, cut: None, lines: &[] };
+        accounts.change_world(account, &change).unwrap()
+    };
+    assert!(!change(&start, &moved, (later, SPAN)), "it is another one");
+    assert!(change(&start, &moved, (SPAN, later)));
+    assert_eq!(accounts.world_of(account).unwrap().unwrap().span(), later);
+    assert!(!change(&moved, &start, (SPAN, SPAN)), "another process has changed it");
+    assert!(!change(&moved, &moved, (WorldSpan { ends_at: SPAN.ends_at, ..later }, later)));
+    assert_eq!(accounts.world_of(account).unwrap().unwrap().clock, moved);
+}
+
+#[test]
+fn the_end_of_a_world_is_noted_once_and_forgotten_when_it_goes_on() {
+    let (_home, accounts, owner) = fresh();
+    let [first, second, open] =
+        ["first", "second", "open"].map(|name| create(&accounts, owner, name, 9).unwrap().0);
+    let (start, ended, paused) = (clock("created", 0, 0), clock("ended", 9, 1), clock("paused", 5, 1));
+    let at = |seconds: i64| Timestamp(NOW.0 + seconds);
+    let ended_until = |seconds: i64| {
+        let worlds = accounts.worlds_ended_until(at(seconds), 9).unwrap();
+        worlds.into_iter().map(|world| world.account).collect::<Vec<_>>()
+    };
+    accounts.note_ended_worlds("ended", at(10)).unwrap();
+    assert!(change(&accounts, first, (&start, &ended), None, &[]));
+    assert_eq!(ended_until(100), [], "it is not noted yet");
+    accounts.note_ended_worlds("ended", at(20)).unwrap();
+    assert!(change(&accounts, second, (&start, &ended), None, &[]));
+    // Notes that are written later do not move the end.
+    assert!(change(&accounts, first, (&ended, &ended), None, &[line(1, "subscribed")]));
+    accounts.note_ended_worlds("ended", at(30)).unwrap();
+    assert_eq!(
+        (ended_until(19), ended_until(20), ended_until(30)),
+        (vec![], vec![first], vec![first, second])
+    );
+    assert_eq!(accounts.worlds_ended_until(at(30), 1).unwrap().len(), 1);
+    // It goes on, and ends again.
+    assert!(change(&accounts, first, (&ended, &paused), None, &[]));
+    assert!(change(&accounts, first, (&paused, &ended), None, &[]));
+    accounts.note_ended_worlds("ended", at(40)).unwrap();
+    assert_eq!((ended_until(39), ended_until(40)), (vec![second], vec![second, first]));
+    assert!(accounts.world_of(open).unwrap().is_some_and(|world| world.clock == start));
 }
 
 #[test]
@@ -183,7 +234,8 @@ fn a_line_that_is_too_long_is_refused() {
     let account = create(&accounts, owner, "march", 9).unwrap().0;
     let (start, first) = (clock("created", 0, 0), clock("paused", 10, 1));
     let lines = [WorldLine { entry: "x".repeat((64 << 10) + 1), ..line(1, "event") }];
-    let change = WorldChange { before: &start, after: &first, settings: "", cut: None, lines: &lines };
+    let (before, after, span) = (&start, &first, (SPAN, SPAN));
+    let change = WorldChange { before, after, span, settings: "", cut: None, lines: &lines };
     assert!(accounts.change_world(account, &change).is_err());
     assert_eq!(accounts.world_of(account).unwrap().unwrap().clock, start);
 }

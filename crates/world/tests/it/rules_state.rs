@@ -2,9 +2,10 @@ use world::{Change, State, WrongState};
 
 #[test]
 fn each_state_permits_its_changes_and_no_others() {
-    use Change::{Delete, End, Pause, Reset, Run, Step};
+    use Change::{Delete, End, Pause, Reset, Run, Set, Step};
     use State::{Created, Ended, Paused, Running};
     let table = [
+        (Set, [Some(Created), None, None, None]),
         (Run, [Some(Running), None, Some(Running), None]),
         (Pause, [None, Some(Paused), None, None]),
         (Step, [Some(Paused), None, Some(Paused), None]),
@@ -23,6 +24,8 @@ fn each_state_permits_its_changes_and_no_others() {
 fn a_refused_change_says_what_to_do() {
     for (state, change, text) in [
         (State::Running, Change::Step, "the world is running: pause it first"),
+        (State::Paused, Change::Set, "the world is paused: it has begun, reset it to its start first"),
+        (State::Ended, Change::Set, "the world is ended: reset it to its start first"),
         (State::Ended, Change::Run, "the world is ended: reset it, or fork it at an earlier instant"),
         (State::Paused, Change::Delete, "the world is paused: end it first"),
         (State::Created, Change::End, "the world is created: it has not begun, delete it instead"),

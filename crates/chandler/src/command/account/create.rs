@@ -10,13 +10,14 @@ use clap::{Args, ValueEnum};
 use market::{Date, FloorTable};
 use serde_json::{Map, Value, json};
 
-use super::paper_account::{self, Beginning, Switch};
+use super::paper_account::{self, Beginning};
 use super::show;
 use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::failure::{Failure, theirs, usage};
 use crate::local::{Books, named};
 use crate::output::{self, Format, say};
+use crate::paper_flags::{AuditedChange, PaperFlags, Switch};
 use crate::sdk::{self, Credentials, Url};
 
 #[derive(Debug, Args)]
@@ -114,7 +115,7 @@ pub(super) struct Set {
     #[arg(long, value_name = "DATE|newest")]
     api_date: Option<String>,
     #[command(flatten)]
-    paper: paper_account::Settings,
+    paper: PaperFlags,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -206,7 +207,7 @@ impl Set {
         let account = named(access, &self.name)?;
         let mut books = (!changes.is_empty()).then(|| Books::open(context)).transpose()?;
         // Paper account changes are applied first, because they can be rejected.
-        for paper_account::AuditedChange { event, reason, commands } in &changes {
+        for AuditedChange { event, reason, commands } in &changes {
             if let Some(books) = &mut books {
                 books.operate(&account, event, reason.clone(), commands)?;
             }

@@ -6,11 +6,11 @@ use clap::Args;
 use serde_json::{Value, json};
 use trading::{Command, Quantity, parse_price};
 
-use super::paper_account::{money, parse_currency};
 use crate::context::CommandContext;
 use crate::failure::{Failure, theirs, usage};
 use crate::local::{Books, named};
 use crate::output::{Format, say};
+use crate::paper_flags::{money, parse_currency};
 
 #[derive(Debug, Args)]
 pub(super) struct Deposit {

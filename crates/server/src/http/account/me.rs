@@ -89,7 +89,7 @@ pub(super) fn packages(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resu
     let Admitted { caller, permit, .. } = admitted;
     let wanted = call.parameter_of("market").unwrap_or_else(|| "ALL".to_owned());
     let standing = site.core.access.standing_for(&permit).map_err(Problem::from_access)?;
-    let usage = site.core.access.usage(permit.account().id, site.core.quota_time(&caller));
+    let usage = site.core.access.usage(permit.account().id, caller.quota_time);
     let used = usage.map_err(Problem::from_access)?.map_or(0, |usage| usage.used);
     let (mut held, mut others) = (Vec::new(), Vec::new());
     for right in Right::ALL {

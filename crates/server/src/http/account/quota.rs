@@ -75,7 +75,7 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     site.core.tally(id, admitted.caller.as_of).map_err(Problem::from_paper)?;
     // Spending the permit records a pending level change, so that the response includes it.
     site.core.access.spend(admitted.permit, site.core.machine_now()).map_err(Refusal::from)?;
-    let now = site.core.quota_time(&admitted.caller);
+    let now = admitted.caller.quota_time;
     let quota = site.core.access.quota(id, now).map_err(Problem::from_access)?;
     Ok(envelope::success(QuotaDocument::of(&quota.ok_or_else(Problem::not_found)?, now)))
 }

@@ -8,11 +8,12 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use trading::{Command, Currency, DecimalError, Money, Quantity, Setting, Share, parse_price};
+use trading::{Command, Currency, Money, Quantity, parse_price};
 
 use super::admin_request::{NAME, WRONG_OR_UNKNOWN, instant, wrong};
 use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
+use crate::kit::paper_settings::{SETTINGS, decimal, setting};
 use crate::kit::{Admitted, Call, Problem, Site};
 use crate::written::Instant;
 
@@ -253,10 +254,6 @@ impl<'a> OperatorRequest<'a> {
         if settings.is_empty() {
             return Err(wrong(SETTINGS));
         }
-        // Check all settings before changing any of them.
-        for one in &settings {
-            trading::Settings::check(*one).map_err(|refusal| wrong(&refusal.text))?;
-        }
         let commands: Vec<Command> = settings.into_iter().map(Command::Set).collect();
         self.commands("paper.set", &reason, &commands)?;
         self.shown()
@@ -390,62 +387,4 @@ fn currency(text: &str) -> Result<Currency, Problem> {
 
 fn money(value: &Value) -> Result<Money, Problem> {
     decimal("amount", value, Money::parse)
-}
-
-/// Parses a decimal from a string or an integer. A JSON number with a fraction may have lost digits
-/// in binary floating point, so it is refused.
-fn decimal<T>(
-    field: &str,
-    value: &Value,
-    parse: impl Fn(&str) -> Result<T, DecimalError>,
-) -> Result<T, Problem> {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) if number.is_i64() || number.is_u64() => number.to_string(),
-        _ => return Err(wrong(&format!("write {field} as text"))),
-    };
-    parse(&text).map_err(|error| wrong(&format!("{field} {error}")))
-}
-
-const SETTINGS: &str = "the settings are participation, touch, slippage_ticks, market_reserve, account_type, fees, cost, \
-    fractional, short, short_us, short_hk, liquidate, grid_questionnaire, coarse_fills, open_orders, grid_triggers and journal_entries";
-
-/// Parses a setting. The name `short` expands to one setting per market; every other name gives a
-/// single setting.
-fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
-    let refused = || wrong(&format!("{value} is not a valid value of {name}"));
-    let word = || value.as_str().ok_or_else(refused);
-    let share = || decimal(name, value, Share::parse);
-    let on = || match value {
-        Value::Bool(on) => Ok(*on),
-        Value::String(text) if text == "on" => Ok(true),
-        Value::String(text) if text == "off" => Ok(false),
-        _ => Err(refused()),
-    };
-    let number = || {
-        let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
-        number.ok_or_else(refused)
-    };
-    let small = || number().and_then(|number| u32::try_from(number).map_err(|_| refused()));
-    Ok(vec![match name {
-        "participation" if value == "off" => Setting::Participation(None),
-        "participation" => Setting::Participation(Some(share()?)),
-        "touch" => Setting::Touch(word()?.parse().map_err(|_| refused())?),
-        "slippage_ticks" => Setting::SlippageTicks(small()?),
-        "market_reserve" => Setting::MarketReserve(share()?),
-        "account_type" => Setting::AccountType(word()?.parse().map_err(|_| refused())?),
-        "fees" => Setting::Fees(word()?.parse().map_err(|_| refused())?),
-        "cost" => Setting::Cost(word()?.parse().map_err(|_| refused())?),
-        "fractional" => Setting::Fractional(on()?),
-        "short" => return Ok(vec![Setting::ShortUs(on()?), Setting::ShortHk(on()?)]),
-        "short_us" => Setting::ShortUs(on()?),
-        "short_hk" => Setting::ShortHk(on()?),
-        "liquidate" => Setting::Liquidate(on()?),
-        "grid_questionnaire" => Setting::GridQuestionnaire(on()?),
-        "coarse_fills" => Setting::CoarseFills(on()?),
-        "open_orders" => Setting::OpenOrders(small()?),
-        "grid_triggers" => Setting::GridTriggers(small()?),
-        "journal_entries" => Setting::JournalEntries(number()?),
-        _ => return Err(wrong(SETTINGS)),
-    }])
 }

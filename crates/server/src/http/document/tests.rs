@@ -169,7 +169,8 @@ fn refusals() -> Vec<Refusal> {
             Refusal::TooMany(_) => Refusal::NotOffered(""),
             Refusal::NotOffered(_) => Refusal::Away(text.clone()),
             Refusal::Away(_) => Refusal::DiskFull,
-            Refusal::DiskFull => Refusal::Internal,
+            Refusal::DiskFull => Refusal::ClockMoves,
+            Refusal::ClockMoves => Refusal::Internal,
             // `TimedOut` and `TooManySubscriptions` are reported only on long connections and `Waits`
             // is never sent, so the chain ends with `Internal`.
             Refusal::Internal | Refusal::TimedOut | Refusal::TooManySubscriptions(_) | Refusal::Waits => {

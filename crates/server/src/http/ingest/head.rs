@@ -1,16 +1,16 @@
 //! Reads a batch: JSON or lines of JSON, plain or compressed. Only its head can make a batch
 //! invalid; rows are refused one by one.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
 use history::ingest::{Receipt, Rows};
 use market::Timestamp;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::ingest::{BYTES_MAX, NewBatch, ROWS_MAX};
+use crate::kit::doc::described_only;
 use crate::kit::{Call, Problem};
 
 const SOURCE_MAX: usize = 40;
@@ -21,90 +21,96 @@ const NDJSON: &str = "application/x-ndjson";
 pub(super) struct Batch {
     pub(super) source: String,
     pub(super) seq: Option<i64>,
-    gap: bool,
-    build: bool,
+    pub(super) gap: bool,
+    pub(super) build: bool,
     pub(super) rows: Vec<Result<Value, String>>,
 }
 
-/// A batch of candles.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "IngestCandles")]
-#[expect(dead_code, reason = "it describes the body in the OpenAPI document")]
-pub(super) struct CandleBatch {
-    /// Name of the feed: lower-case letters, digits, `.`, `_` and `-`, at most 40.
-    source: String,
-    /// Number of the batch, one more than that of the source's last batch.
-    seq: Option<i64>,
-    /// Numbers may be missing before this one.
-    gap: Option<bool>,
-    rows: Vec<CandleRow>,
+described_only! {
+    /// A batch of candles.
+    #[schemars(rename = "IngestCandles")]
+    pub(super) struct CandleBatch {
+        /// Name of the feed: lower-case letters, digits, `.`, `_` and `-`, at most 40.
+        source: String,
+        /// Number of the batch, one more than that of the source's last batch.
+        seq: Option<i64>,
+        /// Numbers may be missing before this one.
+        gap: Option<bool>,
+        rows: Vec<CandleRow>,
+    }
+
+    #[schemars(rename = "IngestCandle")]
+    pub(super) struct CandleRow {
+        symbol: String,
+        /// `1m`, the default, or `day`.
+        period: Option<String>,
+        /// Start of the candle: RFC 3339, or Unix seconds or milliseconds.
+        time: Value,
+        /// A decimal, as text or as a number, like all prices.
+        open: Value,
+        high: Value,
+        low: Value,
+        close: Value,
+        volume: Value,
+        turnover: Option<Value>,
+        /// Whether the candle is complete. By default it is once its minute is over.
+        r#final: Option<bool>,
+    }
+
+    /// A batch of trades.
+    #[schemars(rename = "IngestTrades")]
+    pub(super) struct TradeBatch {
+        /// Name of the feed: lower-case letters, digits, `.`, `_` and `-`, at most 40.
+        source: String,
+        /// Number of the batch, one more than that of the source's last batch.
+        seq: Option<i64>,
+        /// Numbers may be missing before this one.
+        gap: Option<bool>,
+        /// Build one-minute candles of the trades.
+        build: Option<bool>,
+        rows: Vec<TradeRow>,
+    }
+
+    #[schemars(rename = "IngestTrade")]
+    pub(super) struct TradeRow {
+        symbol: String,
+        /// RFC 3339, or Unix seconds or milliseconds.
+        time: Value,
+        price: Value,
+        volume: Value,
+        /// `up`, `down` or `neutral`, or a number of the protocol.
+        direction: Option<Value>,
+        /// Trade type of the exchange.
+        r#type: Option<String>,
+        /// Id of the trade at its source. A trade with a known id is not added again.
+        id: Option<Value>,
+    }
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "IngestCandle")]
-#[expect(dead_code, reason = "it describes the body in the OpenAPI document")]
-pub(super) struct CandleRow {
-    symbol: String,
-    /// `1m`, the default, or `day`.
-    period: Option<String>,
-    /// Start of the candle: RFC 3339, or Unix seconds or milliseconds.
-    time: Value,
-    /// A decimal, as text or as a number, like all prices.
-    open: Value,
-    high: Value,
-    low: Value,
-    close: Value,
-    volume: Value,
-    turnover: Option<Value>,
-    /// Whether the candle is complete. By default it is once its minute is over.
-    r#final: Option<bool>,
+/// The body of a request, decompressed.
+#[derive(Debug)]
+pub(super) struct Body<'a> {
+    pub(super) bytes: Cow<'a, [u8]>,
+    pub(super) is_lines: bool,
 }
 
-/// A batch of trades.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "IngestTrades")]
-#[expect(dead_code, reason = "it describes the body in the OpenAPI document")]
-pub(super) struct TradeBatch {
-    /// Name of the feed: lower-case letters, digits, `.`, `_` and `-`, at most 40.
-    source: String,
-    /// Number of the batch, one more than that of the source's last batch.
-    seq: Option<i64>,
-    /// Numbers may be missing before this one.
-    gap: Option<bool>,
-    /// Build one-minute candles of the trades.
-    build: Option<bool>,
-    rows: Vec<TradeRow>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "IngestTrade")]
-#[expect(dead_code, reason = "it describes the body in the OpenAPI document")]
-pub(super) struct TradeRow {
-    symbol: String,
-    /// RFC 3339, or Unix seconds or milliseconds.
-    time: Value,
-    price: Value,
-    volume: Value,
-    /// `up`, `down` or `neutral`, or a number of the protocol.
-    direction: Option<Value>,
-    /// Trade type of the exchange.
-    r#type: Option<String>,
-    /// Id of the trade at its source. A trade with a known id is not added again.
-    id: Option<Value>,
-}
-
-impl Batch {
-    pub(super) fn read(call: &Call<'_>) -> Result<Batch, Problem> {
+impl<'a> Body<'a> {
+    pub(super) fn of(call: &Call<'a>) -> Result<Body<'a>, Problem> {
         let is_gzip = match call.header("content-encoding").map(str::trim) {
             None | Some("" | "identity") => false,
             Some(coding) if coding.eq_ignore_ascii_case("gzip") => true,
             Some(_) => return Err(wrong("content-encoding is gzip, or absent")),
         };
-        let unpacked = if is_gzip { unpack(call.body)? } else { Vec::new() };
-        let body = if is_gzip { unpacked.as_slice() } else { call.body };
+        let bytes = if is_gzip { Cow::Owned(unpack(call.body)?) } else { Cow::Borrowed(call.body) };
         let media = call.header("content-type").unwrap_or_default();
         let media = media.split(';').next().unwrap_or_default().trim();
-        let batch = if media.eq_ignore_ascii_case(NDJSON) { of_lines(body) } else { of_json(body) }?;
+        Ok(Body { bytes, is_lines: media.eq_ignore_ascii_case(NDJSON) })
+    }
+}
+
+impl Batch {
+    pub(super) fn read(body: &Body<'_>) -> Result<Batch, Problem> {
+        let batch = if body.is_lines { of_lines(&body.bytes) } else { of_json(&body.bytes) }?;
         if batch.rows.len() > ROWS_MAX {
             return Err(Problem::file_too_large(format!("a batch has at most {ROWS_MAX} rows")));
         }
@@ -140,7 +146,7 @@ impl Batch {
     }
 }
 
-fn is_source(text: &str) -> bool {
+pub(super) fn is_source(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
     (1..=SOURCE_MAX).contains(&text.len()) && text.bytes().all(fits)
 }

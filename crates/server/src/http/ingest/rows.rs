@@ -174,13 +174,16 @@ fn whole_second(fields: &Map<String, Value>) -> Result<Timestamp, String> {
     }
 }
 
+/// Returns a time in milliseconds that is a number of seconds or milliseconds.
+pub(super) fn in_milliseconds(number: i64) -> Option<i64> {
+    let is_seconds = number.unsigned_abs() < MILLISECONDS_FROM.unsigned_abs();
+    if is_seconds { number.checked_mul(1_000) } else { Some(number) }
+}
+
 /// Returns the time of a row in milliseconds.
 fn milliseconds(fields: &Map<String, Value>) -> Result<i64, String> {
     let wrong = || "time is RFC 3339, or Unix seconds or milliseconds".to_owned();
-    let number = |number: i64| {
-        let is_seconds = number.unsigned_abs() < MILLISECONDS_FROM.unsigned_abs();
-        if is_seconds { number.checked_mul(1_000).ok_or_else(wrong) } else { Ok(number) }
-    };
+    let number = |number: i64| in_milliseconds(number).ok_or_else(wrong);
     match fields.get("time") {
         None | Some(Value::Null) => Err("time is required".to_owned()),
         Some(Value::Number(time)) => number(time.as_i64().ok_or_else(wrong)?),

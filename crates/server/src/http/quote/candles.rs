@@ -320,7 +320,7 @@ fn whole(
 /// Returns the response to `charge=no` if candles would be charged. The response is never cached,
 /// because the next request may allow the charge.
 fn uncharged(question: &Question, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
-    let usage = site.core.access.usage(admitted.account().id, site.core.quota_time(&admitted.caller));
+    let usage = site.core.access.usage(admitted.account().id, admitted.caller.quota_time);
     let usage = usage.map_err(Problem::from_access)?.ok_or_else(Problem::not_found)?;
     Ok(envelope::success(UnchargedPage {
         symbol: question.symbol.as_str(),

@@ -4,18 +4,14 @@ use std::collections::BTreeMap;
 
 use access::{CreatedWorld, NewWorld, WorldRefused};
 use history::AsOf;
-use market::{Grain, Timestamp, Venues};
-use paper::Opening;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use store::{Reader, SeriesInfo, StoreError};
-use trading::{Currency, Money};
+use serde_json::{Map, Value};
 use world::{Auto, Limits, Settings, Span, Speed, WorldName};
 
-use super::delete::remove;
 use super::request::{ACCOUNT, NAME, OF_A_WORLD, OwnerRequest, TOO_MANY, instant, problem, wrong};
 use super::shown::{WorldDocument, optional_speed_schema};
+use super::span::checked_span;
 use crate::kit::Problem;
 use crate::kit::doc::refusals::{BAD_REQUEST, CONFLICT, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
@@ -55,9 +51,9 @@ pub(super) const TOKEN: Doc = Doc::new(Tag::Account, "createWorldToken", "Create
 pub(super) struct CreateWorld {
     /// 1 to 40 of a-z, 0-9 and -, unique among the owner's worlds.
     name: String,
-    /// First instant, such as 2026-03-18T09:30:00+08:00.
-    start: String,
-    /// Last instant; default: the end of the last stored trading day.
+    /// First instant, such as 2026-03-18T09:30:00+08:00; default: that of `from`.
+    start: Option<String>,
+    /// Last instant; default: when the last stored candle is complete and has acted on orders.
     end: Option<String>,
     /// Market seconds per machine second, 0.001 to 1,000,000, or `max`; default: 0, only steps move
     /// the clock.
@@ -69,8 +65,17 @@ pub(super) struct CreateWorld {
     skip: Option<String>,
     /// Markets whose trading hours count; default: HK and US.
     markets: Option<Vec<String>>,
+    /// Begins with a copy of an account as of an instant, which is the earliest start:
+    /// `account:NAME@INSTANT`, or `world:NAME@INSTANT` for a world of the owner. Operators may name
+    /// another account, and a world as `world:OWNER/NAME@INSTANT`.
+    from: Option<String>,
     /// Initial cash by currency, as decimals; default: as of a new account.
-    cash: Option<BTreeMap<String, String>>,
+    pub(super) cash: Option<BTreeMap<String, String>>,
+    /// Credit line of the account in HKD, as a decimal; default: none.
+    pub(super) credit: Option<Value>,
+    /// Settings of the account by name, such as `{"fees": "none", "slippage_ticks": 1}`; default: as
+    /// of a new account.
+    pub(super) settings: Option<Map<String, Value>>,
     /// none (default): no rate limit and no quota; owner: those of the owner.
     limits: Option<String>,
     /// Once started, a world without speed steps by itself: after a time without requests in which
@@ -120,10 +125,28 @@ impl OwnerRequest<'_> {
     pub(super) fn create(&self) -> Result<Created, Problem> {
         let new: CreateWorld = self.call.json()?;
         let name = parse_name(&new.name)?;
-        let settings = new.settings()?;
-        let opening = new.opening()?;
-        let span = self.span(&new)?;
+        let settings = new.world_settings()?;
+        let source = new.from.as_deref().map(|from| self.source(from)).transpose()?;
         let core = &self.site.core;
+        let start = match (&new.start, &source) {
+            (Some(start), _) => instant(start)?,
+            (None, Some(source)) => source.at,
+            (None, None) => return Err(wrong("start is required, or from")),
+        };
+        let span = checked_span(core, start, new.end.as_deref().map(instant).transpose()?)?;
+        if let Some(source) = source {
+            source.check(start)?;
+            if new.cash.is_some() || new.credit.is_some() || new.settings.is_some() {
+                return Err(wrong(
+                    "from cannot be combined with cash, credit and settings, which are copied",
+                ));
+            }
+            let by = self.by.to_string();
+            return self.create_with(&name, span, settings, LineKind::Forked, |world| {
+                source.copy(core, world.account, &by)
+            });
+        }
+        let opening = self.opening(&new)?;
         let moment = core.paper_moment(AsOf::Replay(span.start()));
         core.with_reader(|reader| core.paper.check_opening(&opening, reader, &moment))
             .map_err(Problem::from_paper)?;
@@ -184,42 +207,11 @@ impl OwnerRequest<'_> {
         let world = core.worlds.of(&accounts, credentials.account_id).map_err(problem)?;
         if let Err(error) = begin(&world).and_then(|()| worlds::begin_log(core, &world, kind)) {
             // Without its paper account it would not be the world that was requested.
-            remove(self.site, &world, &self.by)?;
+            worlds::remove(core, &self.site.links, &world, &self.by).map_err(problem)?;
             return Err(problem(error));
         }
         Ok(Created { world: self.shown(&world)?, credentials: WorldCredentials::of(credentials) })
     }
-
-    /// Returns the first and the last instant. There must be data between them, because an empty
-    /// world is a mistake in a date.
-    fn span(&self, new: &CreateWorld) -> Result<Span, Problem> {
-        let core = &self.site.core;
-        let start = instant(&new.start)?;
-        let series = core.with_reader(|reader: &mut Reader| reader.view().all_series());
-        let series =
-            series.map_err(|error: StoreError| Problem::from_store(&error, "cannot list the series"))?;
-        let source = series.iter().filter(|one| matches!(one.series.grain, Grain::Minute | Grain::Day));
-        let venues = core.history.venues();
-        let data = source.map(|one| (one.first, ends(one, venues))).collect::<Vec<_>>();
-        let Some(last) = data.iter().map(|(_, last)| *last).max() else {
-            return Err(wrong("no candles are stored: import some first"));
-        };
-        let end = new.end.as_deref().map(instant).transpose()?;
-        if end.is_none() && start > last {
-            return Err(wrong(&format!("the stored candles end at {last}, before the start {start}")));
-        }
-        let span = Span::new(start, end.unwrap_or(last)).map_err(|error| wrong(&error.to_string()))?;
-        if !data.iter().any(|(first, last)| *first <= span.end() && *last >= span.start()) {
-            return Err(wrong(&format!("no candles are stored from {start} to {}", span.end())));
-        }
-        Ok(span)
-    }
-}
-
-/// Returns the end of a series' last trading day.
-fn ends(series: &SeriesInfo, venues: &Venues) -> Timestamp {
-    let venue = venues.of(series.series.symbol.market());
-    venue.day_end(venue.zone().date(series.last)).max(Timestamp(series.last.0.saturating_add(60)))
 }
 
 impl WorldCredentials {
@@ -233,7 +225,7 @@ impl WorldCredentials {
 }
 
 impl CreateWorld {
-    fn settings(&self) -> Result<Settings, Problem> {
+    fn world_settings(&self) -> Result<Settings, Problem> {
         let usual = Settings::default();
         let refused = |error: world::ParseSettingsError| wrong(&error.to_string());
         let speed = self.speed.as_ref().map_or(Ok(usual.speed), parse_speed)?;
@@ -254,20 +246,6 @@ impl CreateWorld {
             overnight: self.overnight.unwrap_or(usual.overnight),
         })
     }
-
-    fn opening(&self) -> Result<Opening, Problem> {
-        let usual = Opening::default();
-        let Some(cash) = &self.cash else { return Ok(usual) };
-        let amount = |(currency, amount): (&String, &String)| {
-            let unknown = || wrong(&format!("{:?} is not a currency", shortened(currency)));
-            let currency: Currency = currency.parse().map_err(|_| unknown())?;
-            let not_money = || wrong(&format!("{:?} is not an amount of cash", shortened(amount)));
-            let money = Money::parse(amount).map_err(|_| not_money())?;
-            if money.is_negative() { Err(not_money()) } else { Ok((currency, money)) }
-        };
-        let cash = cash.iter().map(amount).collect::<Result<_, Problem>>()?;
-        Ok(Opening { cash, ..usual })
-    }
 }
 
 pub(super) fn parse_speed(value: &Value) -> Result<Speed, Problem> {
@@ -280,10 +258,6 @@ pub(super) fn parse_speed(value: &Value) -> Result<Speed, Problem> {
 
 fn parse_name(text: &str) -> Result<WorldName, Problem> {
     text.parse().map_err(|error: world::ParseNameError| wrong(&error.to_string()))
-}
-
-fn shortened(text: &str) -> String {
-    text.chars().take(40).collect()
 }
 
 fn refused(error: WorldRefused) -> Problem {

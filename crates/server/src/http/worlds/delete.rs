@@ -1,15 +1,12 @@
 //! `DELETE /v1/worlds/{name}`: deletes a world and revokes its account.
 
-use access::Actor;
 use schemars::JsonSchema;
 use serde::Serialize;
-use world::{Change, State};
 
 use super::request::{ACCOUNT, NAME, OF_A_WORLD, OwnerRequest, problem};
+use crate::kit::Problem;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
-use crate::kit::{Problem, Site};
-use crate::mailbox::{ClosedBy, Kick};
-use crate::worlds::{World, WorldError};
+use crate::worlds;
 
 pub(super) const DELETE: Doc =
     Doc::new(Tag::Account, "deleteWorld", "Delete a world that has ended, or has not begun")
@@ -28,29 +25,7 @@ pub(super) struct Deleted {
 impl OwnerRequest<'_> {
     pub(super) fn delete(&self) -> Result<Deleted, Problem> {
         let world = self.world()?;
-        remove(self.site, &world, &self.by)?;
+        worlds::remove(&self.site.core, &self.site.links, &world, &self.by).map_err(problem)?;
         Ok(Deleted { id: format!("w{}", world.id.0), name: world.name.clone() })
     }
-}
-
-/// Deletes a world if its state permits it.
-pub(super) fn remove(site: &Site, world: &World, by: &Actor) -> Result<(), Problem> {
-    // Nothing is stored for the world between the checks and the deletion.
-    let _changing = world.begin();
-    let accounts = site.core.access.database();
-    let _: State = world.standing().state.after(Change::Delete).map_err(|error| problem(error.into()))?;
-    world.write_out(&accounts).map_err(problem)?;
-    let row = accounts.world_of(world.account).map_err(|error| problem(error.into()))?;
-    // The deletion fails if the clock is moved meanwhile.
-    let row = row.filter(|row| row.clock == world.stored()).ok_or_else(|| problem(WorldError::Moved))?;
-    let deleted = site.core.access.delete_world(&row, by, site.core.machine_now());
-    if !deleted.map_err(Problem::from_access)? {
-        return Err(problem(WorldError::Moved));
-    }
-    site.core.worlds.forget(world.account);
-    site.core.world_lives.forget(world.account, Kick::Closed(ClosedBy::Owner));
-    for connection in site.links.list(Some(world.account)) {
-        site.links.close(connection.id, ClosedBy::Owner);
-    }
-    Ok(())
 }

@@ -4,8 +4,12 @@
 mod create;
 mod delete;
 mod log;
+mod opening;
 mod request;
+mod set;
 mod shown;
+mod source;
+mod span;
 mod step;
 
 use access::Scope;
@@ -23,6 +27,8 @@ pub(super) const ROUTES: &[Row] = &[
         .doc(&shown::SHOW),
     delete("/v1/worlds/{name}", |call, site, by| owner(call, site, &by, |request| request.delete()))
         .doc(&delete::DELETE),
+    post("/v1/worlds/{name}/set", |call, site, by| owner(call, site, &by, |request| request.set()))
+        .doc(&set::SET),
     post("/v1/worlds/{name}/step", |call, site, by| owner(call, site, &by, |request| request.step()))
         .doc(&step::STEP),
     get("/v1/worlds/{name}/log", |call, site, by| owner(call, site, &by, |request| request.log()))

@@ -22,6 +22,7 @@ pub(super) const TOO_MANY: RefusalDoc = RefusalDoc::new("429", "TooManyWorlds", 
 pub(super) struct OwnerRequest<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) site: &'a Site,
+    pub(super) admitted: &'a Admitted,
     pub(super) owner: Account,
     pub(super) by: Actor,
     /// The server's market time, which decides the rights of a new world.
@@ -39,9 +40,9 @@ impl<'a> OwnerRequest<'a> {
     pub(super) fn open(
         call: &'a Call<'a>,
         site: &'a Site,
-        by: &Admitted,
+        admitted: &'a Admitted,
     ) -> Result<OwnerRequest<'a>, Problem> {
-        let account = by.account();
+        let account = admitted.account();
         if account.is_world {
             return Err(Problem::of_world());
         }
@@ -49,12 +50,13 @@ impl<'a> OwnerRequest<'a> {
             None => account.clone(),
             Some(name) if name == account.name => account.clone(),
             Some(name) => {
-                by.as_operator(site)?;
+                admitted.as_operator(site)?;
                 let owner = site.core.access.account_called(&name).map_err(Problem::from_access)?;
                 owner.ok_or_else(|| Problem::nothing_there("no such account"))?
             }
         };
-        Ok(OwnerRequest { call, site, owner, by: Actor::Account(account.id), now: by.now() })
+        let (by, now) = (Actor::Account(account.id), admitted.now());
+        Ok(OwnerRequest { call, site, admitted, owner, by, now })
     }
 
     /// Returns the world in the path.
@@ -86,15 +88,18 @@ pub(super) fn instant(text: &str) -> Result<Timestamp, Problem> {
 
 pub(super) fn problem(error: WorldError) -> Problem {
     match error {
-        error @ (WorldError::WrongState(_) | WorldError::Moved | WorldError::LogFull) => {
-            Problem::conflict(error.to_string())
-        }
-        error @ (WorldError::Back { .. } | WorldError::NotPast { .. } | WorldError::NoSpeed) => {
-            wrong(&error.to_string())
-        }
+        error @ (WorldError::WrongState(_)
+        | WorldError::Moved
+        | WorldError::Unfinished { .. }
+        | WorldError::LogFull) => Problem::conflict(error.to_string()),
+        error @ (WorldError::Back { .. }
+        | WorldError::NotPast { .. }
+        | WorldError::BeforeCopy { .. }
+        | WorldError::NoSpeed) => wrong(&error.to_string()),
         error @ WorldError::TooManyRunning(_) => Problem::too_many_worlds(error.to_string()),
         error @ WorldError::Unknown => Problem::nothing_there(&error.to_string()),
         WorldError::Paper(error) => Problem::from_paper(error),
+        WorldError::Access(error) => Problem::from_access(error),
         WorldError::History(error) => Refusal::from(error).into(),
         WorldError::Publish(refusal) => refusal.into(),
         WorldError::Store(error) => Problem::from_store(&error, "cannot change a world"),

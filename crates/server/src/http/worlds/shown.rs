@@ -70,13 +70,15 @@ pub(super) struct WorldDocument {
     auto_quiet_ms: Option<u32>,
     /// Open long connections to this server.
     connections: usize,
+    /// Orders that its account has placed, open or not.
+    orders: usize,
     /// Instant at which the running world is paused.
     stop_at: Option<Instant>,
     /// Whether the clock stands because the last connection was lost, and goes on with the next one.
     paused_alone: bool,
     /// Market seconds by which the clock is behind its speed, because work or a client is slow.
     lag_s: i64,
-    /// With `auto`: requests that came too soon after a step to be a reaction to it.
+    /// With `auto`: requests that came within the quiet time after a step.
     late: u64,
     created_at: Instant,
 }
@@ -113,6 +115,7 @@ impl WorldDocument {
             pause_when_alone: settings.pause_when_alone,
             auto_quiet_ms: settings.auto.map(|auto| auto.quiet_ms),
             connections: site.links.list(Some(world.account)).len(),
+            orders: site.core.paper.order_count(world.account).map_err(Problem::from_paper)?,
             stop_at: stop_at.map(Instant::utc),
             paused_alone: is_alone,
             lag_s: worlds::lag_s(world, site.core.uptime()),

@@ -202,8 +202,8 @@ fn pause(site: &Site, world: &Arc<World>) -> Result<(), Problem> {
 
 fn step(call: &Call<'_>, site: &Site, world: &Arc<World>) -> Result<Moved, Problem> {
     let wish: Step = if call.body.is_empty() { Step::default() } else { call.json()? };
-    let stepped = worlds::step(&site.core, world, wish.target()?).map_err(problem)?;
-    let Stepped { now, moved_s, pushes: Pushes { quote, trade, has_jumped }, step, state } = stepped;
+    let stepped = worlds::step(&site.core, world, wish.target()?, None).map_err(problem)?;
+    let Stepped { now, moved_s, pushes: Pushes { quote, trade, has_jumped, .. }, step, state } = stepped;
     let pushes = WorldPushes { quote, trade };
     Ok(Moved { now: Instant::utc(now), moved_s, pushes, jumped: has_jumped, step, state: state.as_str() })
 }

@@ -3,6 +3,7 @@
 use access::{Actor, Created, NewAccount, Terms};
 use hmac::{Hmac, KeyInit, Mac};
 use market::Timestamp;
+use serde_json::json;
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 
@@ -107,6 +108,40 @@ async fn a_signed_request_is_accepted() {
         ..Signed::get(&account, "/quote/history-candlesticks")
     };
     assert_eq!(post.send(&server).await.status, 200);
+}
+
+/// A program in a world may run with a clock of the past (specification 5.7).
+#[tokio::test]
+async fn the_time_of_a_signature_is_not_checked_for_the_key_of_a_world() {
+    let server = Running::start().await;
+    let owner = server.account("ann", Terms::default());
+    let body = json!({"name": "w", "start": "2026-11-12T10:00:00+08:00"}).to_string();
+    let created = server.post("/v1/worlds", &owner, &body).await.json();
+    let text = |name: &str| created["data"]["credentials"][name].as_str().unwrap().to_owned();
+    let key = Signed {
+        key: text("app_key"),
+        secret: text("app_secret"),
+        token: text("access_token"),
+        // 2026-03-18, 10:00 in Hong Kong.
+        timestamp: "1773799200".to_owned(),
+        ..Signed::get(&owner, "/v1/world")
+    };
+    assert_eq!(key.send(&server).await.status, 200);
+    // Two equal changes at the same time of the past.
+    let body = r#"{"by":"PT1S"}"#.to_owned();
+    let step = Signed { method: "POST", path: "/v1/world/step".to_owned(), body, ..key.clone() };
+    for _ in 0..2 {
+        let answer = step.send(&server).await;
+        assert_eq!((answer.status, &answer.json()["data"]["moved_s"]), (200, &json!(1)), "{answer:?}");
+    }
+    assert_eq!(refused(&step.send_as(&server, &"0".repeat(64)).await), (403, 403_201), "it is checked");
+
+    let timestamp = "1773799200".to_owned();
+    let past = Signed { timestamp, ..Signed::get(&owner, "/v1/socket/token") };
+    assert_eq!(refused(&past.send(&server).await), (403, 403_201));
+    let end = Signed { method: "POST", ..Signed::get(&owner, "/v1/worlds/w/end") };
+    assert_eq!(end.send(&server).await.status, 200);
+    assert_eq!(refused(&end.send(&server).await), (403, 403_201), "a repeated signature");
 }
 
 #[tokio::test]

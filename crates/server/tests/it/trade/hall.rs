@@ -52,7 +52,11 @@ impl Hall {
     }
 
     pub(super) async fn open_with(settings: Settings) -> Hall {
-        let server = Running::start_with(settings).await;
+        Hall::of(Running::start_with(settings).await).await
+    }
+
+    /// Fills a server on the test market.
+    pub(super) async fn of(server: Running) -> Hall {
         let row = |candle: &&str| {
             let parts: Vec<&str> = candle.split(' ').collect();
             format!("700.HK,{},{}\n", at(parts[0]), parts[1..].join(","))

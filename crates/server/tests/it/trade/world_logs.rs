@@ -1,5 +1,6 @@
 //! Logs and digests of worlds: equal runs have equal digests.
 
+use market::Timestamp;
 use serde_json::{Value, json};
 use server::Settings;
 
@@ -238,4 +239,62 @@ async fn a_restart_leaves_the_log_and_the_digest() {
     let again = lines(&hall, "w").await;
     assert_eq!((&again[..all.len()], again.len()), (&all[..], all.len() + 1));
     assert_eq!(all.last().unwrap()["digest"], first);
+}
+
+/// Makes every write to the journal of an account fail.
+fn fail_writes(hall: &Hall, account: i64) {
+    let sql = format!(
+        "create trigger failing before insert on journal when new.account_id = {account} \
+         begin select raise(abort, 'on purpose'); end"
+    );
+    accounts(hall).execute_batch(&sql).unwrap();
+}
+
+fn accounts(hall: &Hall) -> rusqlite::Connection {
+    rusqlite::Connection::open(hall.server.dir.path().join("accounts.db")).unwrap()
+}
+
+#[tokio::test]
+async fn a_step_that_fails_is_completed_by_a_retry_with_the_digest_of_an_undisturbed_run() {
+    let hall = Hall::open().await;
+    let (quiet, failing) = (World::open(&hall, "quiet").await, World::open(&hall, "failing").await);
+    let mut readers = Vec::new();
+    for world in [&quiet, &failing] {
+        let mut quotes = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
+        subscribe(&mut quotes, &["700.HK"]).await;
+        world.step("10:00:15").await;
+        data(&world.submit("306.00").await);
+        readers.push(quotes);
+    }
+    for next in [false, true] {
+        let to = |clock: &str| match next {
+            false => json!({"to": Timestamp(at(clock)).to_string()}),
+            true => Value::Null,
+        };
+        if next {
+            // An order that expires with the day, which is the event of the last step.
+            for world in [&quiet, &failing] {
+                data(&world.submit("200.00").await);
+                world.step("16:00").await;
+            }
+        }
+        let before = failing.get("/v1/world").await;
+        fail_writes(&hall, failing.key.account_id.0);
+        for _ in 0..2 {
+            assert_eq!(failing.try_step(to("10:02")).await.status, 500);
+        }
+        let after = failing.get("/v1/world").await;
+        for field in ["now", "step", "state", "digest"] {
+            assert_eq!(after[field], before[field], "{field}");
+        }
+        // A shorter step would leave out what may have happened already.
+        let shorter = refused(&failing.try_step(json!({"by": "PT1S"})).await);
+        assert_eq!(shorter.0, 409, "{shorter:?}");
+        accounts(&hall).execute_batch("drop trigger failing").unwrap();
+        let stepped = [quiet.try_step(to("10:02")).await, failing.try_step(to("10:02")).await];
+        let [quiet_step, failing_step] = stepped.map(|stepped| data(&stepped));
+        assert_eq!(failing_step, quiet_step);
+        assert_eq!(digest(&failing).await, digest(&quiet).await);
+    }
+    assert_eq!(hashed(&lines(&hall, "failing").await), hashed(&lines(&hall, "quiet").await));
 }

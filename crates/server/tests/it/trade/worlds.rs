@@ -2,9 +2,14 @@
 
 mod alone;
 mod auto;
+mod bad_input;
+mod calendar;
 mod flow;
 mod limits;
+mod opening;
 mod running;
+mod source;
+mod span;
 mod stream;
 
 use access::{AccountId, Created, RateRule, Secret, Terms};
@@ -131,6 +136,7 @@ async fn a_world_is_created_listed_shown_and_deleted() {
         ("stop_at", Value::Null),
         ("lag_s", json!(0)),
         ("late", json!(0)),
+        ("orders", json!(0)),
     ] {
         assert_eq!(world[field], wanted, "{field}");
     }
@@ -228,6 +234,8 @@ async fn w2_an_order_of_a_world_fills_in_a_step() {
     assert_eq!(order["updated_at"], at("10:02:00").to_string());
     let cash = world.get("/v1/asset/account").await["list"][0]["total_cash"].as_str().unwrap().to_owned();
     assert!(cash.starts_with("438875.25"), "{cash}");
+    assert_eq!(world.get("/v1/world").await["orders"], 1, "those that are filled count too");
+    assert_eq!(hall.get("/v1/worlds").await["worlds"][0]["orders"], 1);
     // The owner's own account has no order.
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"], json!([]));
 }
@@ -422,14 +430,17 @@ async fn w12_the_clock_is_shown_and_stepped_by_quotes() {
     assert_eq!(refusal, (7, 301_600, "this account has no world to step".to_owned()));
 }
 
-/// The first minutes of the day (examples U2 and U14).
-const MORNING: &str = "symbol,time,open,high,low,close,volume,turnover\n";
-
+/// Imports the first minutes of the day (examples U2 and U14).
 pub(super) fn import_morning(hall: &Hall) {
     let rows = [("09:30", "300,302,299,301,10000,3005000"), ("09:31", "301,303,300,302,8000,2412000")];
-    let rows: String = rows.iter().map(|(clock, row)| format!("700.HK,{},{row}\n", at(clock))).collect();
-    let path = hall.server.dir.path().join("morning.csv");
-    std::fs::write(&path, format!("{MORNING}{rows}")).unwrap();
+    import_rows(hall, &rows.map(|(clock, row)| (at(clock), row)));
+}
+
+/// Imports one-minute candles of 700.HK: the stamp, and open to turnover.
+pub(super) fn import_rows(hall: &Hall, rows: &[(i64, &str)]) {
+    let rows: String = rows.iter().map(|(time, row)| format!("700.HK,{time},{row}\n")).collect();
+    let path = hall.server.dir.path().join("rows.csv");
+    std::fs::write(&path, format!("symbol,time,open,high,low,close,volume,turnover\n{rows}")).unwrap();
     import_files(hall.server.dir.path(), &[path]);
 }
 
@@ -516,6 +527,9 @@ async fn w12_a_step_by_a_quote_counts_the_pushes_of_the_connection() {
     let mut quotes = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
     assert_eq!(subscribe(&mut quotes, &["700.HK"]).await, [("700.HK".to_owned(), vec![1, 4])]);
     assert_eq!(push(&mut quotes).await, "101 700.HK 09:30:00 last 300.000 volume 0");
+    // Those of other connections are not counted.
+    let mut other = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
+    subscribe(&mut other, &["700.HK", "CLOCK.WORLD"]).await;
     let request = SymbolsRequest { symbol: vec!["STEP-60.WORLD".to_owned()] };
     let id = quotes.request(11, &request).await;
     let (mut pushes, mut answers) = (Vec::new(), Vec::new());
@@ -535,6 +549,28 @@ async fn w12_a_step_by_a_quote_counts_the_pushes_of_the_connection() {
         (of, quote.symbol.as_str(), quote.timestamp, quote.volume),
         (id, "STEP-60.WORLD", at("09:31"), 4)
     );
+    assert_eq!(data(&world.try_step(json!({"by": "PT1M"})).await)["pushes"], json!({"quote": 5, "trade": 0}));
+}
+
+#[tokio::test]
+async fn a_step_by_a_quote_counts_order_pushes_of_its_own_connection() {
+    let hall = Hall::open().await;
+    let world = World::open(&hall, "w").await;
+    let mut quotes = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
+    let mut both = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
+    world.step("10:00:15").await;
+    let topics = wire::trade::SubscribeRequest { topics: vec!["private".to_owned()] };
+    both.ask::<wire::trade::SubscribeResponse>(16, &topics).await.unwrap();
+    data(&world.submit("306.00").await);
+    for _ in 0..2 {
+        both.packet().await;
+    }
+    assert_eq!(clock_quote(&mut quotes, "STEP-1.WORLD").await, (at("10:00:16"), 0, 0));
+    let request = SymbolsRequest { symbol: vec!["STEP-104.WORLD".to_owned()] };
+    both.request(11, &request).await;
+    let Packet::Push { command: 18, .. } = both.packet().await else { panic!("no push of the fill") };
+    let Packet::Response { body, .. } = both.packet().await else { panic!("no answer behind the push") };
+    assert_eq!(QuoteResponse::decode(&*body).unwrap().secu_quote[0].volume, 1);
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ mod worker;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,7 @@ pub(crate) use fetch::{BODIES_MAX, FoundBody, Wanted, bodies as fetch_bodies};
 pub(crate) use file::BodyOf;
 pub(crate) use held::Mark;
 
+use super::ingest::INGESTED;
 use crate::StoreError;
 use crate::engine::home::Home;
 use crate::engine::postgres::{News, Server, Subject, Watch};
@@ -96,6 +97,18 @@ pub struct CopyLoad {
     pub last_error: Option<String>,
 }
 
+/// A change of the shared database by this or another process, as a node is notified of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreNews {
+    /// A batch was appended to the log of ingested batches.
+    Ingested,
+    /// Anything else, or it is unknown what has changed.
+    Changed,
+}
+
+/// Called on the thread that receives notifications, so it must not block.
+pub(crate) type NewsListener = Box<dyn Fn(StoreNews) + Send + Sync>;
+
 /// The local copy of one store in this process.
 pub(crate) struct LocalCopy {
     shared: Arc<Shared>,
@@ -136,6 +149,7 @@ struct Shared {
     evicted: AtomicU64,
     begun_anew: AtomicU64,
     last_error: Mutex<Option<String>>,
+    listener: OnceLock<NewsListener>,
 }
 
 impl fmt::Debug for LocalCopy {
@@ -262,6 +276,11 @@ impl LocalCopy {
         self.shared.queue.settle();
     }
 
+    /// Calls `listener` when this process is notified of a change. Only the first listener is used.
+    pub(crate) fn listen(&self, listener: NewsListener) {
+        self.shared.listener.set(listener).ok();
+    }
+
     /// Returns whether symbols are served from the copy.
     pub(crate) fn is_serving(&self) -> bool {
         self.shared.is_serving()
@@ -296,10 +315,18 @@ fn watch(server: &Arc<Server>, shared: Arc<Shared>) -> std::io::Result<Watch> {
     let channels = vec![server.schema().to_owned()];
     let subject = Subject { channels, question: crate::candles::sql::VERSION.text, every: POLL };
     Watch::start(server.clone(), subject, move |news| match news {
-        News::Number(version) => shared.announce(version),
+        News::Number(version) => {
+            shared.announce(version);
+            shared.notify(StoreNews::Changed);
+        }
+        // An appended batch does not change the version.
+        News::Notice { payload: INGESTED, .. } => shared.notify(StoreNews::Ingested),
         // Any client can send a notification, so its content is not trusted. The version is polled
         // instead.
-        News::Notice { .. } | News::Listening => shared.queue.look(),
+        News::Notice { .. } | News::Listening => {
+            shared.queue.look();
+            shared.notify(StoreNews::Changed);
+        }
         News::Away(_) => {}
     })
 }
@@ -328,6 +355,13 @@ impl Shared {
             evicted: AtomicU64::default(),
             begun_anew: AtomicU64::default(),
             last_error: Mutex::default(),
+            listener: OnceLock::new(),
+        }
+    }
+
+    fn notify(&self, news: StoreNews) {
+        if let Some(listener) = self.listener.get() {
+            listener(news);
         }
     }
 

@@ -95,6 +95,9 @@ statements! {
     TOUCHED: "list the changed symbols", "select symbol from touched where version > $1 order by symbol";
     TOUCH: "record the changed symbols",
         "insert into touched (symbol, version) values ($1, $2) \
+         on conflict (symbol) do update set version = excluded.version"
+        => "insert into touched (symbol, version) \
+         select * from unnest(cast($1 as text[]), cast($2 as bigint[])) \
          on conflict (symbol) do update set version = excluded.version";
     ADD_STAMP: "record the version", "insert into lineage (version, stamp) values ($1, lower(hex(randomblob(16))))"
         => "insert into lineage (version, stamp) values ($1, cast(gen_random_uuid() as text))";

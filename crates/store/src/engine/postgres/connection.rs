@@ -10,7 +10,8 @@ use tokio_postgres::Row as ServerRow;
 
 use super::Trouble;
 use super::server::{Lease, Server};
-use super::session::{Failure, Rows, Session};
+use super::session::{Failure, Rows, Session, together};
+use super::value::Column;
 use crate::engine::params::Value;
 use crate::engine::{Fault, Role, Row};
 
@@ -207,6 +208,39 @@ impl Connection {
                     return Ok(());
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Runs a statement that takes many rows of values as arrays, one for each column. Passes each
+    /// result row to `read`, with the index of its values: the first column is their number, from 1
+    /// on. Needs a transaction.
+    pub(crate) fn each_together(
+        &self,
+        text: &str,
+        all: &[&[Value<'_>]],
+        read: &mut ReadOfAll<'_>,
+    ) -> Result<(), Fault> {
+        self.check_right(text)?;
+        let (mut rest, mut first) = (all, 0);
+        while !rest.is_empty() {
+            let (portion, after) = rest.split_at(together(rest));
+            let columns = Column::all_of(portion);
+            let found = {
+                let mut turn = self.turn()?;
+                let turn = turn.as_mut().ok_or(NO_TURN)?;
+                turn.open()?;
+                turn.attempt(|session| session.rows_of_columns(text, &columns))?
+            };
+            for row in &found {
+                let number: i64 = Row::Postgres(row).get(0)?;
+                let place = usize::try_from(number - 1).unwrap_or(usize::MAX);
+                if read(first + place, &Row::Postgres(row))?.is_break() {
+                    return Ok(());
+                }
+            }
+            first += portion.len();
+            rest = after;
         }
         Ok(())
     }

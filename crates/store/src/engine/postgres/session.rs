@@ -17,7 +17,7 @@ use tokio_postgres::{AsyncMessage, Client, Connection, Row, RowStream, Statement
 
 use super::runtime::{Sent, send_off, wait};
 use super::trouble::{chain, line};
-use super::value::{Param, fit};
+use super::value::{Column, Param, fit, fit_columns};
 use super::{Pace, Trouble};
 use crate::engine::params::Value;
 use crate::engine::{patience, sooner};
@@ -70,6 +70,8 @@ impl From<RowStream> for Rows {
 /// Maximum number of requests in a pipeline. Bounds memory on the client and the server.
 const PIPELINE_REQUESTS_MAX: usize = 256;
 const PIPELINE_BYTES_MAX: usize = 4 << 20;
+/// Maximum number of rows that one statement takes as arrays.
+const ROWS_TOGETHER_MAX: usize = 4_096;
 
 impl Session {
     pub(super) fn new(
@@ -248,6 +250,26 @@ impl Session {
         })
     }
 
+    /// Runs one statement that takes many rows of values as arrays, one for each column. Returns the
+    /// result rows.
+    pub(super) fn rows_of_columns(
+        &mut self,
+        text: &str,
+        columns: &[Column<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        self.prepared(text, |session, statement| {
+            fit_columns(columns, statement.params())?;
+            session.before_sending()?;
+            let answer = wait(session.client.query_raw(statement, columns), session.until());
+            let mut rows = Rows::from(session.answered(answer)?);
+            let mut all = Vec::new();
+            while let Some(row) = session.next(&mut rows)? {
+                all.push(row);
+            }
+            Ok(all)
+        })
+    }
+
     /// Runs `run` with a cached prepared statement. Outside a transaction, a statement that the
     /// server has dropped, or that no longer matches its tables after a migration, is prepared
     /// again. This is safe because the server has not executed the statement.
@@ -325,6 +347,16 @@ impl fmt::Debug for Session {
 
 fn params<'a>(values: &'a [Value<'a>]) -> impl ExactSizeIterator<Item = Param<'a>> {
     values.iter().map(|value| Param(*value))
+}
+
+/// Returns how many of the first rows one statement takes as arrays: at least one.
+pub(super) fn together(rows: &[&[Value<'_>]]) -> usize {
+    let mut bytes = 0;
+    let fits = rows.iter().take(ROWS_TOGETHER_MAX).take_while(|row| {
+        bytes += weight(row);
+        bytes <= PIPELINE_BYTES_MAX
+    });
+    fits.count().max(1).min(rows.len())
 }
 
 /// Returns the approximate encoded size of values, in bytes.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytes::BytesMut;
 use tokio_postgres::Row;
-use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::types::{IsNull, Kind, ToSql, Type, to_sql_checked};
 
 use super::Trouble;
 use crate::engine::Fault;
@@ -42,6 +42,47 @@ impl ToSql for Param<'_> {
     }
 
     to_sql_checked!();
+}
+
+/// The values of one column of many rows, sent as an array.
+pub(super) struct Column<'a>(Vec<Param<'a>>);
+
+impl<'a> Column<'a> {
+    /// Returns the columns of rows.
+    pub(super) fn all_of(rows: &[&[Value<'a>]]) -> Vec<Column<'a>> {
+        let width = rows.first().map_or(0, |row| row.len());
+        let column = |at: usize| rows.iter().filter_map(move |row| row.get(at).copied());
+        (0..width).map(|at| Column(column(at).map(Param).collect())).collect()
+    }
+}
+
+impl fmt::Debug for Column<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("many values")
+    }
+}
+
+impl ToSql for Column<'_> {
+    fn to_sql(&self, expected: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        self.0.to_sql(expected, out)
+    }
+
+    fn accepts(expected: &Type) -> bool {
+        matches!(expected.kind(), Kind::Array(_))
+    }
+
+    to_sql_checked!();
+}
+
+/// Checks that columns match the statement's parameters, which are arrays.
+pub(super) fn fit_columns(columns: &[Column<'_>], expected: &[Type]) -> Result<(), Trouble> {
+    if columns.len() != expected.len() {
+        return Err(Trouble::Misuse("the number of columns differs from the number of placeholders"));
+    }
+    columns.iter().zip(expected).try_for_each(|(column, expected)| match expected.kind() {
+        Kind::Array(member) => column.0.iter().try_for_each(|value| fits(value.0, member)),
+        _ => Err(Trouble::Misuse("a statement for many rows has a parameter that is not an array")),
+    })
 }
 
 /// Checks that the values match the statement's parameters. Called before anything is sent.
@@ -152,8 +193,30 @@ mod tests {
     }
 
     #[test]
+    fn the_columns_of_many_rows_are_arrays() {
+        let rows: [&[Value<'_>]; 2] =
+            [&[Value::Int(1), Value::Blob(b"one")], &[Value::Int(2), Value::Blob(b"two")]];
+        let columns = Column::all_of(&rows);
+        let types = [Type::INT8_ARRAY, Type::BYTEA_ARRAY];
+        fit_columns(&columns, &types).unwrap();
+        for (column, expected) in columns.iter().zip(&types) {
+            let (mut out, mut same) = (BytesMut::new(), BytesMut::new());
+            column.to_sql_checked(expected, &mut out).unwrap();
+            match *expected {
+                Type::INT8_ARRAY => vec![1_i64, 2].to_sql(expected, &mut same).unwrap(),
+                _ => vec![b"one".as_slice(), b"two"].to_sql(expected, &mut same).unwrap(),
+            };
+            assert_eq!(out, same);
+        }
+        assert!(fit_columns(&columns, &[Type::INT8_ARRAY, Type::TEXT_ARRAY]).is_err());
+        assert!(fit_columns(&columns, &[Type::INT8_ARRAY, Type::BYTEA]).is_err());
+        assert!(fit_columns(&columns, &types[..1]).is_err());
+    }
+
+    #[test]
     fn a_value_is_not_shown_in_the_drivers_log() {
         assert_eq!(format!("{:?}", Param(Value::Text("secret"))), "a text");
         assert_eq!(format!("{:?}", Param(Value::Int(7))), "a number");
+        assert_eq!(format!("{:?}", Column::all_of(&[&[Value::Text("secret")]])), "[many values]");
     }
 }

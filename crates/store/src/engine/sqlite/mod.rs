@@ -320,6 +320,40 @@ impl Database {
         Ok(())
     }
 
+    /// Runs a statement once for each row of values. Prepares it once.
+    pub(super) fn run_all<'v>(
+        &self,
+        text: &str,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+    ) -> Result<(), Fault> {
+        self.attach_at_first_use()?;
+        let mut statement = self.conn.prepare_cached(text)?;
+        for values in rows {
+            bind(&mut statement, values)?;
+            statement.raw_execute()?;
+        }
+        Ok(())
+    }
+
+    /// Runs a query once for each row of values. Passes each result row to `read`, with the index
+    /// of its values.
+    pub(super) fn each_of_all<'v>(
+        &self,
+        text: &str,
+        rows: impl IntoIterator<Item = &'v [Value<'v>]>,
+        mut read: impl FnMut(usize, &super::Row<'_>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let mut statement = self.prepare(text)?;
+        for (number, values) in rows.into_iter().enumerate() {
+            bind(&mut statement, values)?;
+            let mut found = statement.raw_query();
+            while let Some(row) = found.next()? {
+                read(number, &super::Row::Sqlite(row))?;
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn script(&self, text: &str) -> Result<(), Fault> {
         self.attach_at_first_use()?;
         Ok(self.conn.execute_batch(text)?)

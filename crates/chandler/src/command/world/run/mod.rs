@@ -43,6 +43,7 @@ use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::failure::{CHECK_FAILED, Failure, STOPPED, found, usage};
 use crate::output::{self, Format};
+use crate::paper_flags::PaperFlags;
 use crate::progress;
 
 /// Pause between two looks at all jobs.
@@ -51,13 +52,13 @@ const TICK: Duration = Duration::from_millis(10);
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// An existing world, whose API key is in the environment [default: a new world]
-    #[arg(value_name = "WORLD", conflicts_with_all = ["from", "to", "name", "cash", "markets", "overnight", "skip", "delete", "sweeps"])]
+    #[arg(value_name = "WORLD", conflicts_with_all = ["from", "to", "name", "cash", "markets", "overnight", "skip", "delete", "sweeps", "PaperFlags"])]
     world: Option<String>,
     /// First instant of a new world, or a date: its first moment in Hong Kong
     #[arg(long, value_name = "INSTANT", required_unless_present = "world")]
     from: Option<String>,
-    /// Last instant, or a date, which ends at 09:00 in Hong Kong on the next day [default: the end of
-    /// the last stored trading day]
+    /// Last instant, or a date, which ends at 09:00 in Hong Kong on the next day [default: when the
+    /// last stored candle is complete]
     #[arg(long, value_name = "INSTANT")]
     to: Option<String>,
     /// Name of the new world [default: run- and the time]
@@ -75,6 +76,8 @@ pub(crate) struct Arguments {
     /// Whether a running clock jumps over hours in which no market is open
     #[arg(long, value_enum, default_value_t)]
     skip: SkipName,
+    #[command(flatten)]
+    paper: PaperFlags,
     /// Start the clock when the program has subscribed: market seconds per second, or max [default:
     /// the program steps]
     #[arg(long, value_name = "N|max")]
@@ -179,6 +182,7 @@ impl Arguments {
         if !self.cash.is_empty() {
             fields.insert("cash".to_owned(), cash_of(&self.cash)?);
         }
+        fields.extend(self.paper.fields()?);
         fields.insert("markets".to_owned(), json!(self.markets));
         fields.insert("overnight".to_owned(), self.overnight.into());
         fields.insert("skip".to_owned(), self.skip.as_str().into());

@@ -4,7 +4,7 @@ use prost::Message;
 use serde_json::{Value, json};
 use server::{Limits, Settings};
 use wire::Packet;
-use wire::quote::PushQuote;
+use wire::quote::{PushQuote, QuoteResponse, SymbolsRequest};
 
 use super::super::hall::{Hall, data};
 use super::{World, subscribe, until_state};
@@ -20,13 +20,38 @@ impl Reader {
         Reader(client)
     }
 
-    /// Returns the command and the body of the next push.
-    async fn push(&mut self) -> (u8, Vec<u8>) {
+    async fn packet(&mut self) -> Packet<'static> {
         loop {
             match self.0.read().await {
                 Read::Ping(payload) => self.0.frame(0x8a, &payload).await,
-                Read::Packet(Packet::Push { command, body }) => return (command, body.into_owned()),
-                other => panic!("{other:?} instead of a push"),
+                Read::Packet(packet) => return packet,
+                other => panic!("{other:?} instead of a packet"),
+            }
+        }
+    }
+
+    /// Returns the command and the body of the next push.
+    async fn push(&mut self) -> (u8, Vec<u8>) {
+        match self.packet().await {
+            Packet::Push { command, body } => (command, body.into_owned()),
+            other => panic!("{other:?} instead of a push"),
+        }
+    }
+
+    /// Steps by a quote. Returns the pushes before the answer, and the volume of the quote.
+    async fn step(&mut self, symbol: &str) -> (usize, i64) {
+        let request = SymbolsRequest { symbol: vec![symbol.to_owned()] };
+        let id = self.0.request(11, &request).await;
+        let mut pushes = 0;
+        loop {
+            match self.packet().await {
+                Packet::Push { .. } => pushes += 1,
+                Packet::Response { id: of, body, .. } => {
+                    assert_eq!(of, id);
+                    let [quote] = QuoteResponse::decode(&*body).unwrap().secu_quote.try_into().unwrap();
+                    return (pushes, quote.volume);
+                }
+                other => panic!("{other:?}"),
             }
         }
     }
@@ -90,19 +115,12 @@ async fn a_world_waits_for_a_slow_reader_and_loses_nothing_while_others_go_on() 
     let first = reader.pushes(1).await;
     // The step waits while the reader reads.
     let step = stepped.try_step(json!({"by": "P4D"}));
-    let read = async {
-        let mut pushes = Vec::new();
-        while pushes.len() < 3_000 {
-            pushes.extend(reader.pushes(1).await);
-        }
-        pushes
-    };
-    let (answer, mut wanted) = tokio::join!(step, read);
+    let (answer, wanted) = tokio::join!(step, reader.pushes_until("2026-11-04T16:10"));
     let answer = data(&answer);
     assert_eq!(answer["jumped"], false);
     let count = usize::try_from(answer["pushes"]["quote"].as_u64().unwrap()).unwrap();
     assert!(count > 3_000, "{answer}");
-    wanted.extend(reader.pushes(count - 3_000).await);
+    assert_eq!(wanted.len(), count);
 
     let slow = World::open_as(&hall, &hall.ann, &days("slow", json!("max"))).await;
     let mut slow_reader = Reader::enter(&slow, &["700.HK"]).await;
@@ -148,6 +166,103 @@ async fn other_connections_close_while_a_step_waits_for_a_client_that_does_not_r
     let stepped = data(&step.await);
     assert!(stepped["pushes"]["quote"].as_u64() > Some(300), "{stepped}");
     hall.server.until_online(&world.key, 0).await;
+}
+
+/// A hall whose connections may have all pushes of [`days`] in their queues.
+async fn patient_hall() -> Hall {
+    let limits = Limits { push_queue: 16_384, ..Limits::default() };
+    Hall::open_with(Settings { limits, ..Settings::default() }).await
+}
+
+#[tokio::test]
+async fn a_step_by_a_quote_is_answered_behind_its_pushes() {
+    let hall = patient_hall().await;
+    let world = World::open_as(&hall, &hall.ann, &days("w", json!(0))).await;
+    let mut reader = Reader::enter(&world, &["700.HK"]).await;
+    reader.pushes(1).await;
+    let (pushes, volume) = reader.step("STEP-345600.WORLD").await;
+    assert!(pushes > 3_000, "{pushes}");
+    assert_eq!(Ok(volume), i64::try_from(pushes));
+    assert!(reader.0.is_alive().await);
+}
+
+#[tokio::test]
+async fn a_step_is_answered_when_its_pushes_are_in_the_sockets_of_all_connections() {
+    let hall = patient_hall().await;
+    let world = World::open_as(&hall, &hall.ann, &days("w", json!(0))).await;
+    let silent = Reader::enter(&world, &["700.HK"]).await;
+    let mut other = Reader::enter(&world, &["700.HK", "CLOCK.WORLD"]).await;
+    other.pushes(2).await;
+    let mut step = std::pin::pin!(world.try_step(json!({"by": "P4D"})));
+    let read = async {
+        loop {
+            let (command, body) = other.push().await;
+            if command == 101 && PushQuote::decode(&*body).unwrap().symbol == "CLOCK.WORLD" {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        stepped = &mut step => panic!("the step did not wait: {stepped:?}"),
+        () = read => {}
+    }
+    // A client that is gone holds nothing.
+    drop(silent);
+    assert_eq!(data(&step.await)["jumped"], false);
+}
+
+#[tokio::test]
+async fn requests_wait_for_the_end_of_a_step_and_other_worlds_do_not() {
+    let hall = patient_hall().await;
+    let world = World::open_as(&hall, &hall.ann, &days("w", json!(0))).await;
+    let standing = World::open_as(&hall, &hall.ann, &days("x", json!(0))).await;
+    let silent = Reader::enter(&world, &["700.HK"]).await;
+    let mut other = Reader::enter(&world, &["700.HK", "CLOCK.WORLD"]).await;
+    other.pushes(2).await;
+    let mut step = std::pin::pin!(world.try_step(json!({"by": "P4D"})));
+    let read = async {
+        loop {
+            let (command, body) = other.push().await;
+            if command == 101 && PushQuote::decode(&*body).unwrap().symbol == "CLOCK.WORLD" {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        stepped = &mut step => panic!("the step did not wait: {stepped:?}"),
+        () = read => {}
+    }
+    // The step now waits for the client that does not read.
+    let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=1m&count=1";
+    let mut candles = std::pin::pin!(world.get(path));
+    let clock = SymbolsRequest { symbol: vec!["CLOCK.WORLD".to_owned()] };
+    let id = other.0.request(11, &clock).await;
+    let others = async {
+        for _ in 0..20 {
+            standing.get(path).await;
+        }
+        world.get("/v1/world").await
+    };
+    let mut early = None;
+    let shown = tokio::select! {
+        biased;
+        stepped = &mut step => panic!("the step did not wait: {stepped:?}"),
+        candles = &mut candles => panic!("the request did not wait: {candles}"),
+        shown = others => shown,
+        packet = async { early = Some(other.packet().await); std::future::pending::<Value>().await } => packet,
+    };
+    assert_eq!(early, None, "the request on the connection did not wait");
+    assert_eq!(shown["connections"], 2);
+    drop(silent);
+    let (stepped, candles) = tokio::join!(step, candles);
+    assert_eq!(data(&stepped)["state"], "ended");
+    let last = market_time(candles["candlesticks"][0]["timestamp"].as_i64().unwrap());
+    assert!(*last > *"2026-11-04T15", "{last}");
+    let Packet::Response { id: of, body, .. } = other.packet().await else { panic!("no answer") };
+    let [quote] = QuoteResponse::decode(&*body).unwrap().secu_quote.try_into().unwrap();
+    assert_eq!((of, market_time(quote.timestamp)), (id, "2026-11-05T09:00:00Z".to_owned()));
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! The owner's limits in a world, or none.
 
-use access::{RateRule, Terms};
+use access::{Actor, NewWorld, RateRule, Terms};
 use market::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
+use store::WorldClock;
 use wire::quote::{QuoteProfileRequest, QuoteProfileResponse};
 
-use super::super::hall::{Hall, at};
+use super::super::hall::{Hall, at, data, refused};
 use super::{World, march};
 use crate::support::TransportLabel;
 
@@ -42,6 +43,54 @@ async fn the_quota_of_the_owner_is_charged_only_with_its_limits() {
         assert_eq!(world.ask("GET", CANDLES, &Value::Null).await.status, 200);
         assert_eq!(used(), charged, "{limits}");
     }
+}
+
+#[tokio::test]
+async fn a_server_has_a_thousand_worlds_by_default() {
+    let hall = Hall::open().await;
+    let owner = hall.server.access.account(hall.ann.account_id).unwrap().unwrap();
+    let now = Timestamp(at("09:29"));
+    let clock = WorldClock { state: "created".to_owned(), now, step: 0, digest: [0; 32] };
+    for number in 1..1_000 {
+        let name = format!("w{number}");
+        let new = NewWorld {
+            owner: &owner,
+            name: &name,
+            starts_at: now,
+            ends_at: Timestamp(at("16:30")),
+            settings: "",
+            is_limited: false,
+            clock: &clock,
+            worlds_max: u32::MAX,
+        };
+        hall.server.access.create_world(&new, &Actor::Operator, hall.server.present()).unwrap();
+    }
+    hall.server.noticed().await;
+    World::open(&hall, "w1000").await;
+    let refusal = refused(&hall.ask("POST", "/v1/worlds", &march("w1001")).await);
+    let wanted = "there are 1000 worlds already, which is the limit worlds_max: delete some";
+    assert_eq!(refusal, (429, 429_002, wanted.to_owned()));
+    data(&hall.ask("DELETE", "/v1/worlds/w1", &Value::Null).await);
+    World::open(&hall, "w1001").await;
+}
+
+#[tokio::test]
+async fn sixty_four_worlds_run_by_default() {
+    let hall = Hall::open().await;
+    // So slow that the clocks stay in their first second.
+    let slowly = json!({"speed": 0.001});
+    let run = async |name: &str| hall.ask("POST", &format!("/v1/worlds/{name}/run"), &slowly).await;
+    for number in 1..=65 {
+        World::open(&hall, &format!("w{number}")).await;
+    }
+    for number in 1..=64 {
+        assert_eq!(data(&run(&format!("w{number}")).await)["state"], "running", "{number}");
+    }
+    let refusal = refused(&run("w65").await);
+    let wanted = "64 worlds are running already, which is the limit worlds_running";
+    assert_eq!(refusal, (429, 429_002, wanted.to_owned()));
+    data(&hall.ask("POST", "/v1/worlds/w1/pause", &Value::Null).await);
+    assert_eq!(data(&run("w65").await)["state"], "running");
 }
 
 #[tokio::test]

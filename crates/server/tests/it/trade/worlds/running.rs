@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use server::Settings;
 
 use super::super::hall::{Hall, at, data, refused};
-use super::{World, instant, march, push, subscribe, until_state};
+use super::{World, import_rows, instant, march, push, subscribe, until_state};
 use crate::support::{PATIENCE, Running, TransportLabel, pass};
 
 #[tokio::test]
@@ -85,6 +85,63 @@ async fn w4_a_weekend_is_skipped_without_a_push() {
     // The end of the day on Friday, 233 days after that of the other tests, and nothing after it.
     while !push(&mut quotes).await.starts_with("101 700.HK 5608:10:00 ") {}
     assert!(quotes.is_alive().await);
+}
+
+/// A position of each market is carried over the weekend.
+#[tokio::test]
+async fn w4_the_days_roll_between_friday_and_monday_at_their_own_instants() {
+    let hall = Hall::open().await;
+    let friday = 2 * 86_400;
+    import_rows(&hall, &[(at("15:59") + friday, "305,305,300,305,50000,15250000")]);
+    let settings = json!({
+        "name": "w", "start": "2026-03-20T15:58:30+08:00", "end": "2026-03-23T09:31:00+08:00",
+        "markets": ["HK"], "speed": "max", "cash": {"HKD": "500000"},
+    });
+    let world = World::open_as(&hall, &hall.ann, &settings).await;
+    let mut quotes = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
+    subscribe(&mut quotes, &["700.HK"]).await;
+    data(&world.submit("306.00").await);
+    data(&world.submit("50.00").await);
+    let position = json!({"symbol": "AAPL.US", "quantity": "10", "cost": "190"});
+    let path = format!("/v1/admin/paper/{}/position", world.key.account_id.0);
+    data(&hall.manage(&path, position).await);
+    data(&world.ask("POST", "/v1/world/run", &Value::Null).await);
+    until_state(&world, "ended").await;
+    // An account without open orders rolls with its next request, each day at its own instant.
+    world.get("/v1/asset/stock").await;
+    let lines = hall.get("/v1/worlds/w/log?limit=500").await["lines"].as_array().unwrap().clone();
+    let of = |kind: &str| lines.iter().filter(move |line| line["kind"] == kind).collect::<Vec<_>>();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let steps: Vec<(String, u64)> = of("step")
+        .iter()
+        .map(|line| (text(&line["at"]), line["entry"]["quote"]["pushes"].as_u64().unwrap()))
+        .collect();
+    let from = steps.iter().position(|(at, _)| at == "2026-03-20T08:10:00Z").expect("the Day expiries");
+    let after = |instants: &[&str]| instants.iter().map(|at| ((*at).to_owned(), 0)).collect::<Vec<_>>();
+    // The rolls of Hong Kong and of the US, and 08:55, where the jump ends.
+    let wanted = after(&["2026-03-22T16:00:00Z", "2026-03-23T00:00:00Z", "2026-03-23T00:55:00Z"]);
+    assert_eq!(steps[from + 1..from + 4], wanted, "nothing is pushed in between: {steps:?}");
+    assert_eq!(steps[from + 4].0, "2026-03-23T01:30:00Z");
+    let events: Vec<(String, String, String)> = of("event")
+        .iter()
+        .filter(|line| ["expired", "rolled"].contains(&line["entry"]["event"]["type"].as_str().unwrap()))
+        .map(|line| {
+            let event = &line["entry"]["event"];
+            let of = event["market"].as_str().unwrap_or_default().to_owned();
+            // The lines of a log do not go back in time, unlike the entries that were made later.
+            let own = market::Timestamp(line["entry"]["at"].as_i64().unwrap());
+            (own.to_string(), text(&event["type"]), of)
+        })
+        .collect();
+    let event = |at: &str, kind: &str, market: &str| (at.to_owned(), kind.to_owned(), market.to_owned());
+    assert_eq!(
+        events,
+        [
+            event("2026-03-20T08:10:00Z", "expired", ""),
+            event("2026-03-22T16:00:00Z", "rolled", "HK"),
+            event("2026-03-23T00:00:00Z", "rolled", "US"),
+        ]
+    );
 }
 
 #[tokio::test]

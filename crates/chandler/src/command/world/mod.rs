@@ -18,6 +18,7 @@ use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::local::Purpose;
 use crate::output::{self, Column, Format};
+use crate::paper_flags::PaperFlags;
 use crate::remote::field;
 use crate::sdk::{self, Url};
 
@@ -35,6 +36,8 @@ enum Action {
     List(List),
     /// Show a world and its clock
     Show(Named),
+    /// Change the start and the end of a world that has not begun
+    Set(Set),
     /// Move the clock of a world to the next event, to an instant, or by a duration
     Step(Step),
     /// Start the clock of a world
@@ -63,10 +66,10 @@ enum Action {
 struct Create {
     /// Name: 1 to 40 of a-z, 0-9 and -
     name: String,
-    /// First instant, such as 2026-03-18T09:30:00+08:00, or a date
-    #[arg(long, value_name = "INSTANT")]
-    start: String,
-    /// Last instant [default: the end of the last stored trading day]
+    /// First instant, such as 2026-03-18T09:30:00+08:00, or a date [default: the instant of --from]
+    #[arg(long, value_name = "INSTANT", required_unless_present = "from")]
+    start: Option<String>,
+    /// Last instant [default: when the last stored candle is complete]
     #[arg(long, value_name = "INSTANT")]
     end: Option<String>,
     /// Market seconds per second, 0.001 to 1000000, or max; 0: only steps move the clock
@@ -81,6 +84,9 @@ struct Create {
     /// Count night sessions too
     #[arg(long)]
     overnight: bool,
+    /// Begin with a copy of an account as of an instant, account:NAME@INSTANT or world:NAME@INSTANT
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["cash", "PaperFlags"])]
+    from: Option<String>,
     /// Initial cash [default: HKD=1000000,USD=100000]
     #[arg(long, value_name = "HKD=500000,USD=20000", value_delimiter = ',')]
     cash: Vec<String>,
@@ -93,6 +99,8 @@ struct Create {
     /// Whether a running world pauses when its last connection is lost, and goes on with the next one
     #[arg(long, value_enum, default_value_t)]
     pause_when_alone: Switch,
+    #[command(flatten)]
+    paper: PaperFlags,
     /// The address at which programs reach the server [default: that of --server, or http://127.0.0.1:8080]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
@@ -128,6 +136,23 @@ struct List {
 struct Named {
     /// Name of the world
     name: String,
+    #[command(flatten)]
+    whose: AccountFlags,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("span").required(true).multiple(true)))]
+struct Set {
+    /// Name of the world
+    name: String,
+    /// New first instant, or a date
+    #[arg(long, value_name = "INSTANT", group = "span")]
+    start: Option<String>,
+    /// New last instant, or a date
+    #[arg(long, value_name = "INSTANT", group = "span")]
+    end: Option<String>,
     #[command(flatten)]
     whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
@@ -225,6 +250,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         Action::Pause(named) => named.run(context, |client, path| {
             client.post(&format!("{path}/pause"), json!({})).map_err(|error| client.refused(error))
         }),
+        Action::Set(set) => set.run(context),
         Action::Step(step) => step.run(context),
         Action::Run(run) => run.run(context),
         Action::Fork(fork) => fork.run(context),
@@ -246,7 +272,7 @@ impl Create {
     fn body(&self) -> Result<Value, Failure> {
         let speed = speed_of(&self.speed);
         let mut body = json!({
-            "name": self.name, "start": self.start, "speed": speed, "markets": self.markets,
+            "name": self.name, "start": self.start, "from": self.from, "speed": speed, "markets": self.markets,
             "overnight": self.overnight,
             "skip": self.skip.as_str(),
             "limits": if self.limits == LimitsName::None { "none" } else { "owner" },
@@ -260,6 +286,7 @@ impl Create {
         if !self.cash.is_empty() {
             fields.insert("cash".to_owned(), cash_of(&self.cash)?);
         }
+        fields.extend(self.paper.fields()?);
         Ok(body)
     }
 }
@@ -372,6 +399,15 @@ impl Named {
     ) -> Result<(), Failure> {
         let client = self.whose.client(Purpose::Watchlists, context)?;
         print(&ask(&client, &path_of(&self.name)?)?, self.format)
+    }
+}
+
+impl Set {
+    fn run(&self, context: &CommandContext) -> Result<(), Failure> {
+        let client = self.whose.client(Purpose::Watchlists, context)?;
+        let body = json!({"start": self.start, "end": self.end});
+        let path = format!("{}/set", path_of(&self.name)?);
+        print(&client.post(&path, body).map_err(|error| client.refused(error))?, self.format)
     }
 }
 

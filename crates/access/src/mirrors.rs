@@ -1,0 +1,57 @@
+//! Mirrors: their secrets, which are encrypted like app secrets, and their rows in the audit.
+
+use market::Timestamp;
+use store::{AccountId, AuditNote};
+
+use crate::{Access, AccessError, Actor, Secret};
+
+/// Secrets of mirrors belong to no account.
+const NO_ACCOUNT: AccountId = AccountId(0);
+
+/// What an operator did with a mirror.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MirrorStep {
+    Added,
+    TermsAccepted,
+    Removed,
+}
+
+impl MirrorStep {
+    fn event(self) -> &'static str {
+        match self {
+            MirrorStep::Added => "mirror.added",
+            MirrorStep::TermsAccepted => "mirror.terms_accepted",
+            MirrorStep::Removed => "mirror.removed",
+        }
+    }
+}
+
+impl Access {
+    /// Encrypts the secrets of a mirror. They can be decrypted only for a mirror of this name.
+    pub fn seal_mirror(&self, name: &str, secrets: &Secret) -> Result<Vec<u8>, AccessError> {
+        self.identity.keys.seal(secrets, NO_ACCOUNT, &bound(name))
+    }
+
+    pub fn unseal_mirror(&self, name: &str, sealed: &[u8]) -> Result<Secret, AccessError> {
+        self.identity.keys.unseal(sealed, NO_ACCOUNT, &bound(name))
+    }
+
+    /// Writes an audit row. Mirrors are stored in the candle database, so it is not in the same
+    /// transaction.
+    pub fn note_mirror(
+        &self,
+        step: MirrorStep,
+        what: &str,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<(), AccessError> {
+        let actor = by.to_string();
+        let note = AuditNote { at: now, actor: &actor, reason: what };
+        Ok(self.accounts.note(None, step.event(), &note)?)
+    }
+}
+
+/// No app key has a space.
+fn bound(name: &str) -> String {
+    format!("mirror {name}")
+}

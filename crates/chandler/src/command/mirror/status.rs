@@ -1,0 +1,191 @@
+//! `chandler mirror status`: how far the mirrors are.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use clap::Args;
+use collect::{Settings, State};
+use market::{Symbol, Timestamp};
+use mirror::Month;
+use serde_json::{Value, json};
+use store::{MirrorJob, MirrorReport, MirrorRow, MirrorSecurity, View};
+
+use super::find;
+use crate::clock::Clock;
+use crate::context::CommandContext;
+use crate::failure::Failure;
+use crate::output::{self, Column, Format, thousands};
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Only this mirror
+    name: Option<String>,
+    /// List what was reported: calendars, revised series, factors
+    #[arg(long)]
+    reports: bool,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Maximum number of listed reports.
+const REPORTS_MAX: u32 = 1_000;
+
+/// What is known about one mirror.
+struct Known {
+    row: MirrorRow,
+    settings: Settings,
+    state: State,
+    list: Vec<MirrorSecurity>,
+    jobs: Vec<MirrorJob>,
+    month: Month,
+    asked: usize,
+    reports: Vec<MirrorReport>,
+    report_count: u64,
+}
+
+pub(super) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let store = context.open_existing()?;
+    let mut reader = store.reader()?;
+    let rows = match &arguments.name {
+        Some(name) => vec![find(&store, Some(name))?],
+        None => reader.view().mirrors()?,
+    };
+    let now = Clock::Machine.now();
+    let all: Vec<Known> = rows
+        .into_iter()
+        .map(|row| Known::read(reader.view(), row, arguments.reports, now))
+        .collect::<Result<_, _>>()?;
+    if arguments.format == Format::Json {
+        return Ok(output::json(&all.iter().map(Known::document).collect::<Vec<_>>())?);
+    }
+    let columns = [
+        Column::Left("mirror"),
+        Column::Left("server"),
+        Column::Right("securities"),
+        Column::Right("complete"),
+        Column::Right("candles"),
+        Column::Right("this month"),
+        Column::Left("last run"),
+    ];
+    let cells = all.iter().map(|known| {
+        let limit = known.state.month_limit.map_or("?".to_owned(), |limit| limit.to_string());
+        vec![
+            known.row.name.clone(),
+            known.settings.http_url.clone(),
+            thousands(known.list.len() as u64),
+            thousands(known.complete() as u64),
+            thousands(known.candles()),
+            format!("{} of {limit}", known.asked),
+            known.last_run(),
+        ]
+    });
+    let mut out = output::stdout();
+    writeln!(out, "{}", output::text(&output::table(&columns, cells)))?;
+    for known in &all {
+        for MirrorSecurity { symbol, note } in &known.list {
+            if let Some((reason, at)) = note {
+                writeln!(
+                    out,
+                    "{}: {symbol} was refused at {at}: {}",
+                    known.row.name,
+                    output::printable(reason)
+                )?;
+            }
+        }
+        if known.report_count > 0 && !arguments.reports {
+            let (name, reports) = (&known.row.name, thousands(known.report_count));
+            writeln!(
+                out,
+                "{name}: {reports} reported: `chandler mirror status {name} --reports` lists them"
+            )?;
+        }
+        for report in &known.reports {
+            let symbol = report.symbol.as_ref().map_or(String::new(), |symbol| format!("{symbol} "));
+            writeln!(out, "{} {} {symbol}{}", report.at, report.kind, output::printable(&report.content))?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+impl Known {
+    fn read(view: &View, row: MirrorRow, with_reports: bool, now: Timestamp) -> Result<Known, Failure> {
+        let (settings, state) = (serde_json::from_str(&row.settings)?, State::parse(&row.state));
+        let month = Month::of(now);
+        let limit = if with_reports { REPORTS_MAX } else { 0 };
+        Ok(Known {
+            settings,
+            state,
+            list: view.mirror_securities(row.id)?,
+            jobs: view.mirror_jobs(row.id)?,
+            month,
+            asked: view.mirror_month(row.id, &month.to_string())?.len(),
+            reports: view.mirror_reports(row.id, limit)?,
+            report_count: view.mirror_report_count(row.id)?,
+            row,
+        })
+    }
+
+    /// Returns the number of securities with jobs that are all done.
+    fn complete(&self) -> usize {
+        let begun: BTreeSet<&Symbol> = self.jobs.iter().map(|job| &job.symbol).collect();
+        let open: BTreeSet<&Symbol> =
+            self.jobs.iter().filter(|job| job.outcome.is_none()).map(|job| &job.symbol).collect();
+        self.list.iter().filter(|of| begun.contains(&of.symbol) && !open.contains(&of.symbol)).count()
+    }
+
+    fn candles(&self) -> u64 {
+        self.jobs.iter().map(|job| job.rows).sum()
+    }
+
+    fn last_run(&self) -> String {
+        let (began, ended) = (self.state.began_at.map(Timestamp), self.state.ended_at.map(Timestamp));
+        match (began, ended, &self.state.outcome) {
+            (_, Some(at), Some(outcome)) => format!("{at}: {outcome}"),
+            (Some(at), _, _) => format!("began at {at}"),
+            (None, ..) => "never".to_owned(),
+        }
+    }
+
+    fn document(&self) -> Value {
+        let time = |at: Option<i64>| at.map(|at| Timestamp(at).to_string());
+        let left = self.state.month_limit.map(|limit| u64::from(limit).saturating_sub(self.asked as u64));
+        let refused: Vec<Value> = self
+            .list
+            .iter()
+            .filter_map(|of| {
+                let (reason, at) = of.note.as_ref()?;
+                Some(json!({"symbol": of.symbol.as_str(), "reason": reason, "at": at.to_string()}))
+            })
+            .collect();
+        let jobs: Vec<Value> = self
+            .jobs
+            .iter()
+            .map(|job| {
+                json!({
+                    "symbol": job.symbol.as_str(), "period": job.period, "adjust": job.adjustment,
+                    "sessions": job.sessions, "from": job.first_day.to_string(), "to": job.last_day.to_string(),
+                    "pages": job.pages, "candles": job.rows, "outcome": job.outcome,
+                    "updated_at": job.updated_at.to_string(),
+                })
+            })
+            .collect();
+        let reports: Vec<Value> = self
+            .reports
+            .iter()
+            .map(|report| {
+                json!({
+                    "kind": report.kind, "symbol": report.symbol.as_ref().map(Symbol::as_str),
+                    "text": report.content, "at": report.at.to_string(),
+                })
+            })
+            .collect();
+        json!({
+            "name": self.row.name, "http_url": self.settings.http_url, "securities": self.list.len(),
+            "complete": self.complete(), "candles": self.candles(), "requests": self.state.requests,
+            "month": self.month.to_string(), "quota_used": self.asked, "quota_limit": self.state.month_limit,
+            "quota_left": left, "began_at": time(self.state.began_at), "ended_at": time(self.state.ended_at),
+            "outcome": self.state.outcome, "refused": refused, "jobs": jobs, "reports": reports,
+            "report_count": self.report_count,
+        })
+    }
+}

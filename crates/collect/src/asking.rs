@@ -1,0 +1,238 @@
+//! One connection to a source: at the pace that the limits allow, opened again when it is lost.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mirror::{Kind, Next, Pace, RateLimits, Reply, Ticket};
+use source::{Answer, Request, SourceError};
+
+use crate::{Connect, Link, Time};
+
+/// Attempts of a request before it is left for the next run: about a quarter of an hour.
+pub(crate) const ATTEMPTS_MAX: u32 = 16;
+/// The longest wait for an answer. A link reports an overdue one itself, somewhat earlier.
+const ANSWER_WITHIN: Duration = Duration::from_secs(40);
+
+/// A connection with its pace. `K` identifies a request to the caller.
+pub(crate) struct Asking<'a, K> {
+    connect: &'a mut dyn Connect,
+    time: &'a dyn Time,
+    link: Option<Box<dyn Link>>,
+    pace: Pace,
+    in_work: BTreeMap<u32, (Ticket, K)>,
+    /// Failed attempts to connect since the last answer.
+    failures: u32,
+    requests: u64,
+}
+
+/// What has happened to a request.
+#[derive(Debug)]
+pub(crate) enum Event<K> {
+    Answer(K, Answer),
+    /// The server refused it.
+    Refused(K, SourceError),
+    /// The connection was lost, or the server failed: the request can be sent again.
+    Failed(K, SourceError),
+}
+
+/// Whether a request can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Now,
+    Wait(Duration),
+    /// When one in work is answered.
+    AfterAnswer,
+}
+
+impl<'a, K: Clone> Asking<'a, K> {
+    pub(crate) fn new(
+        connect: &'a mut dyn Connect,
+        time: &'a dyn Time,
+        limits: RateLimits,
+        recent_ms: &[i64],
+    ) -> Asking<'a, K> {
+        let now = since_epoch(time.now_ms());
+        let recent: Vec<Duration> = recent_ms.iter().map(|at| since_epoch(*at)).collect();
+        // Without a former request there was none in work either.
+        let pace = match recent.is_empty() {
+            true => Pace::new(limits),
+            false => Pace::restored(limits, recent, now),
+        };
+        let (link, in_work) = (None, BTreeMap::new());
+        Asking { connect, time, link, pace, in_work, failures: 0, requests: 0 }
+    }
+
+    pub(crate) fn set_limits(&mut self, limits: RateLimits) {
+        self.pace.set_limits(limits);
+    }
+
+    pub(crate) fn now(&self) -> market::Timestamp {
+        market::Timestamp(self.time.now_ms().div_euclid(1_000))
+    }
+
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.time.now_ms()
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    pub(crate) fn in_work(&self) -> usize {
+        self.in_work.len()
+    }
+
+    /// Returns the times of the history requests that count, in Unix milliseconds.
+    pub(crate) fn recent_ms(&self) -> Vec<i64> {
+        self.pace.recent().map(|at| i64::try_from(at.as_millis()).unwrap_or(i64::MAX)).collect()
+    }
+
+    pub(crate) fn turn(&mut self, kind: Kind) -> Turn {
+        let now = since_epoch(self.time.now_ms());
+        match self.pace.next(kind, now) {
+            Next::Ready => Turn::Now,
+            Next::Wait(until) => Turn::Wait(until.saturating_sub(now)),
+            Next::InWork => Turn::AfterAnswer,
+        }
+    }
+
+    /// Waits without a request of its own in work, and answers pings in the meantime.
+    pub(crate) fn wait(&mut self, time: Duration) {
+        let own = self.time.pass(time);
+        let is_lost = match &mut self.link {
+            Some(link) => link.receive(own).is_err(),
+            None => {
+                std::thread::sleep(own);
+                false
+            }
+        };
+        if is_lost {
+            self.link = None;
+        }
+    }
+
+    /// Sends a request, whose turn it must be. Returns what failed if there is no connection: this
+    /// request, and all in work.
+    pub(crate) fn send(&mut self, kind: Kind, request: &Request, key: K) -> Vec<Event<K>> {
+        let now = since_epoch(self.time.now_ms());
+        let ticket = self.pace.sent(kind, now);
+        let sent = match self.connected() {
+            Ok(link) => link.send(request),
+            Err(error) => Err(error),
+        };
+        match sent {
+            Ok(id) => {
+                self.requests += 1;
+                self.in_work.insert(id, (ticket, key));
+                Vec::new()
+            }
+            Err(error) => {
+                self.lost(ticket);
+                let mut events = self.all_lost(&closed);
+                events.push(Event::Failed(key, error));
+                events
+            }
+        }
+    }
+
+    fn connected(&mut self) -> Result<&mut Box<dyn Link>, SourceError> {
+        if self.link.is_none() {
+            self.link = Some(self.connect.connect(self.time.now_ms())?);
+        }
+        self.link.as_mut().ok_or_else(|| SourceError::Closed { reason: "no connection".to_owned() })
+    }
+
+    fn lost(&mut self, ticket: Ticket) {
+        self.failures = self.failures.saturating_add(1);
+        self.link = None;
+        self.pace.answered(ticket, Reply::Failed, since_epoch(self.time.now_ms()));
+    }
+
+    /// Returns whether the source has not answered for long.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.failures >= ATTEMPTS_MAX
+    }
+
+    /// Waits for what happens to a request in work. Returns several events if the connection is
+    /// lost.
+    pub(crate) fn receive(&mut self) -> Vec<Event<K>> {
+        let Some(link) = &mut self.link else { return self.all_lost(&closed) };
+        match link.receive(ANSWER_WITHIN) {
+            Ok(Some((id, answer))) => self.answered(id, answer).into_iter().collect(),
+            Ok(None) => Vec::new(),
+            Err(error) => {
+                let text = error.to_string();
+                let lost = || SourceError::Closed { reason: text.clone() };
+                self.all_lost(&lost)
+            }
+        }
+    }
+
+    fn all_lost(&mut self, error: &dyn Fn() -> SourceError) -> Vec<Event<K>> {
+        let mut events = Vec::new();
+        for (ticket, key) in std::mem::take(&mut self.in_work).into_values() {
+            self.lost(ticket);
+            events.push(Event::Failed(key, error()));
+        }
+        self.link = None;
+        events
+    }
+
+    fn answered(&mut self, id: u32, answer: Result<Answer, SourceError>) -> Option<Event<K>> {
+        let (ticket, key) = self.in_work.remove(&id)?;
+        let now = since_epoch(self.time.now_ms());
+        let (reply, event) = match answer {
+            Ok(answer) => (Reply::Served, Event::Answer(key, answer)),
+            Err(error) => match error.kind() {
+                Some(source::Kind::TooFast) => (Reply::TooFast, Event::Failed(key, error)),
+                Some(source::Kind::Server) => (Reply::Failed, Event::Failed(key, error)),
+                _ => (Reply::Served, Event::Refused(key, error)),
+            },
+        };
+        self.failures = 0;
+        self.pace.answered(ticket, reply, now);
+        Some(event)
+    }
+
+    /// Sends one request and waits for its answer, with none other in work.
+    pub(crate) fn ask(&mut self, kind: Kind, request: &Request, key: K) -> Result<Answer, SourceError> {
+        let mut attempts = 0;
+        loop {
+            match self.turn(kind) {
+                Turn::Wait(time) => {
+                    self.wait(time);
+                    continue;
+                }
+                Turn::AfterAnswer => {
+                    self.receive();
+                    continue;
+                }
+                Turn::Now => {}
+            }
+            let mut events = self.send(kind, request, key.clone());
+            while events.is_empty() {
+                events = self.receive();
+            }
+            for event in events {
+                match event {
+                    Event::Answer(_, answer) => return Ok(answer),
+                    Event::Refused(_, error) => return Err(error),
+                    Event::Failed(_, error) => {
+                        attempts += 1;
+                        if error.is_permanent() || attempts >= ATTEMPTS_MAX {
+                            return Err(error);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn closed() -> SourceError {
+    SourceError::Closed { reason: "the connection was lost".to_owned() }
+}
+
+fn since_epoch(ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(ms).unwrap_or_default())
+}

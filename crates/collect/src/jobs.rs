@@ -1,0 +1,192 @@
+//! Which series are read: what is unfinished, what is missing, and what is read again.
+
+use std::collections::BTreeMap;
+
+use market::{Date, DateSpan, Floors, Period, Symbol, Timestamp, Venue};
+use mirror::recheck::Recheck;
+use mirror::{Adjust, Bounds, DateRange, Position, Series, SeriesError, Sessions, Walk, gaps};
+use store::MirrorJob;
+
+/// Days of adjusted candles that are read again with new ones. If one differs, there was a corporate
+/// action, and all are read again.
+const OVERLAP_DAYS: i64 = 15;
+
+/// Why a series is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Purpose {
+    /// To have all its candles.
+    History,
+    /// Because recent candles may have been corrected.
+    Again,
+}
+
+impl Purpose {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Purpose::History => "history",
+            Purpose::Again => "again",
+        }
+    }
+}
+
+/// A series that is read, and how far it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) walk: Walk,
+    pub(crate) purpose: Purpose,
+    pub(crate) dates: DateRange,
+    pub(crate) pages: u64,
+    pub(crate) rows: u64,
+}
+
+/// What is wanted of a list.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) periods: Vec<Period>,
+    pub(crate) from: Option<Date>,
+    pub(crate) through: Option<Date>,
+    pub(crate) sessions: Sessions,
+    pub(crate) recheck: Option<Recheck>,
+}
+
+impl Job {
+    pub(crate) fn new(
+        series: Series,
+        dates: DateRange,
+        purpose: Purpose,
+        venue: &Venue,
+        now: Timestamp,
+    ) -> Job {
+        let bounds = Bounds::of_dates(venue, series.period(), dates, now);
+        Job { walk: Walk::new(series, bounds), purpose, dates, pages: 0, rows: 0 }
+    }
+
+    /// Continues a stored job. `None` if it cannot be read, and begins anew then.
+    fn resumed(stored: &MirrorJob, venue: &Venue, now: Timestamp) -> Option<Job> {
+        let series = series_of(stored)?;
+        let dates = DateRange { from: stored.first_day, through: stored.last_day };
+        let bounds = Bounds::of_dates(venue, series.period(), dates, now);
+        let position: Position = stored.position.parse().unwrap_or(Position::START);
+        let purpose = if stored.purpose == "again" { Purpose::Again } else { Purpose::History };
+        let walk = Walk::resumed(series, bounds, position);
+        Some(Job { walk, purpose, dates, pages: stored.pages, rows: stored.rows })
+    }
+
+    pub(crate) fn symbol(&self) -> &Symbol {
+        &self.walk.series().symbol
+    }
+
+    /// Returns the row to store.
+    pub(crate) fn row(&self, outcome: Option<&str>, now: Timestamp) -> MirrorJob {
+        let series = self.walk.series();
+        MirrorJob {
+            symbol: series.symbol.clone(),
+            period: series.period().to_string(),
+            adjustment: series.adjust.as_str().to_owned(),
+            sessions: series.sessions().as_str().to_owned(),
+            purpose: self.purpose.as_str().to_owned(),
+            first_day: self.dates.from,
+            last_day: self.dates.through,
+            position: self.walk.position().to_string(),
+            outcome: outcome.map(str::to_owned),
+            pages: self.pages,
+            rows: self.rows,
+            updated_at: now,
+        }
+    }
+}
+
+fn series_of(stored: &MirrorJob) -> Option<Series> {
+    let (period, adjust) = (stored.period.parse().ok()?, Adjust::parse(&stored.adjustment)?);
+    Series::new(stored.symbol.clone(), period, adjust, Sessions::parse(&stored.sessions)?).ok()
+}
+
+/// Returns the ranges of days that a mirror has completely, by series.
+pub fn covered(stored: &[MirrorJob]) -> BTreeMap<Series, Vec<DateRange>> {
+    let mut all: BTreeMap<Series, Vec<DateRange>> = BTreeMap::new();
+    for job in stored.iter().filter(|job| job.outcome.is_some() && job.purpose == "history") {
+        if let Some(series) = series_of(job) {
+            let dates = DateRange { from: job.first_day, through: job.last_day };
+            all.entry(series).or_default().push(dates);
+        }
+    }
+    all
+}
+
+/// Returns the last trading day that is over.
+pub fn last_complete_day(venue: &Venue, now: Timestamp) -> Option<Date> {
+    let today = venue.zone().date(now);
+    let day = venue.calendar().on_or_before(today)?;
+    match venue.day_end(day) <= now {
+        true => Some(day),
+        false => venue.calendar().on_or_before(day.yesterday().ok()?),
+    }
+}
+
+/// Returns the jobs of a security: unfinished ones first, then days, then minutes. `stored` are the
+/// mirror's jobs of this security, and `present` the days that the store has by other means.
+pub(crate) fn of_security(
+    venue: &Venue,
+    symbol: &Symbol,
+    wanted: &Wanted,
+    stored: &[MirrorJob],
+    present: &[(Period, DateRange)],
+    now: Timestamp,
+) -> Result<Vec<Job>, SeriesError> {
+    let mut jobs: Vec<Job> = stored
+        .iter()
+        .filter(|job| job.outcome.is_none())
+        .filter_map(|job| Job::resumed(job, venue, now))
+        .collect();
+    let covered = covered(stored);
+    let Some(latest) = last_complete_day(venue, now) else { return Ok(jobs) };
+    for period in &wanted.periods {
+        let adjustments: &[Adjust] = match period.is_clock() {
+            true => &[Adjust::None],
+            false => &[Adjust::None, Adjust::Forward],
+        };
+        let floor = Floors::published(symbol.market()).of(*period);
+        let from = wanted.from.into_iter().chain(floor).max().unwrap_or(latest);
+        let through = wanted.through.map_or(latest, |date| date.min(latest));
+        for adjust in adjustments {
+            let series = Series::new(symbol.clone(), *period, *adjust, wanted.sessions)?;
+            let begun = jobs.iter().filter(|job| *job.walk.series() == series).map(|job| job.dates);
+            let begun: Vec<DateRange> = begun.collect();
+            let known = covered.get(&series).into_iter().flatten().copied();
+            let present = present.iter().filter(|(of, _)| of == period).map(|(_, dates)| *dates);
+            // Adjusted days are never stored by other means.
+            let present: Vec<DateRange> = present.filter(|_| *adjust == Adjust::None).collect();
+            let stored_days: Vec<DateRange> = known.chain(begun.iter().copied()).chain(present).collect();
+            let last_covered = covered.get(&series).and_then(|all| all.iter().map(|of| of.through).max());
+            if from <= through {
+                // Newest first, as the pages of a series.
+                for dates in gaps(DateRange { from, through }, stored_days).into_iter().rev() {
+                    let dates = match last_covered {
+                        Some(last) if *adjust == Adjust::Forward && dates.from > last => {
+                            DateRange { from: overlapping(last).max(from), ..dates }
+                        }
+                        _ => dates,
+                    };
+                    if venue.calendar().days(dates.from, dates.through).next().is_some() {
+                        jobs.push(Job::new(series.clone(), dates, Purpose::History, venue, now));
+                    }
+                }
+            }
+            if let Some(recheck) = wanted.recheck
+                && last_covered.is_some()
+                && !begun.iter().any(|dates| dates.through >= latest)
+                && let Some(dates) = recheck.range(venue, *period, now)
+            {
+                let dates = DateRange { from: dates.from.max(from), through: dates.through.min(through) };
+                if dates.from <= dates.through {
+                    jobs.push(Job::new(series.clone(), dates, Purpose::Again, venue, now));
+                }
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+fn overlapping(last: Date) -> Date {
+    last.checked_sub(DateSpan::new().days(OVERLAP_DAYS)).unwrap_or(last)
+}

@@ -1,0 +1,328 @@
+//! Reads the series of a run, page by page: two requests in work, each of another series.
+
+use std::collections::BTreeMap;
+
+use history::mirror::{MirrorPage, Received};
+use market::{Candle, Grain, Symbol, Timestamp};
+use mirror::{Adjust, Charge, End, Kind, Month, Outcome};
+use source::{Answer, Page, SourceError};
+use store::{MirrorJob, MirrorReport};
+
+use crate::asking::{ATTEMPTS_MAX, Event, Turn};
+use crate::convert::{request_of, row_text};
+use crate::jobs::{Job, Purpose};
+use crate::run::{CollectError, Run};
+use crate::{Rate, derive};
+
+/// Pages of one transaction if the rate is not limited. Otherwise each page is one.
+const PAGES_A_COMMIT: usize = 64;
+
+/// A series that is being read.
+pub(crate) struct Active {
+    job: Job,
+    number: usize,
+    is_in_work: bool,
+    attempts: u32,
+    /// Adjusted days differ from those received earlier.
+    is_adjusted_anew: bool,
+}
+
+impl Run<'_> {
+    /// Reads all series, two at a time.
+    pub(crate) fn read_series(&mut self) -> Result<(), CollectError> {
+        let mut next_number = 0;
+        loop {
+            let is_stopped = self.is_stopped();
+            while !is_stopped && self.active.len() < 2 {
+                let Some(job) = self.queue.pop_front() else { break };
+                next_number += 1;
+                self.active.push(Active {
+                    job,
+                    number: next_number,
+                    is_in_work: false,
+                    attempts: 0,
+                    is_adjusted_anew: false,
+                });
+            }
+            if is_stopped && self.asking.in_work() == 0 || self.active.is_empty() {
+                return self.flush();
+            }
+            if self.asking.is_unreachable() {
+                self.flush()?;
+                let reason = "the source has not answered for a quarter of an hour".to_owned();
+                return Err(SourceError::Closed { reason }.into());
+            }
+            let idle = self.active.iter().position(|active| !active.is_in_work).filter(|_| !is_stopped);
+            let turn = match idle {
+                Some(place) => match self.asking.turn(Kind::History) {
+                    Turn::Now => {
+                        self.send(place)?;
+                        continue;
+                    }
+                    turn => turn,
+                },
+                None => Turn::AfterAnswer,
+            };
+            match turn {
+                Turn::Wait(time) if self.asking.in_work() == 0 => {
+                    self.flush()?;
+                    self.show();
+                    self.asking.wait(time);
+                }
+                _ => {
+                    for event in self.asking.receive() {
+                        self.meet(event)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends the next request of an active series.
+    fn send(&mut self, place: usize) -> Result<(), CollectError> {
+        let Some(active) = self.active.get(place) else { return Ok(()) };
+        let (symbol, number) = (active.job.symbol().clone(), active.number);
+        let venue = self.venues.of(symbol.market());
+        let Some(request) = active.job.walk.request(venue) else {
+            return self.finish(number, "exhausted");
+        };
+        let now = self.asking.now();
+        let charge = self.quota.as_mut().map_or(Charge::Free, |quota| quota.charge(&symbol, now));
+        match charge {
+            Charge::Free => {}
+            Charge::New => {
+                // Stored before the request is sent, so that a kill never loses a charge.
+                let month = Month::of(now).to_string();
+                self.store.write(|batch| batch.charge_mirror(self.id, &month, &symbol))?;
+                self.uncharged.insert(symbol);
+            }
+            Charge::Wait(until) => {
+                self.wait_for_month(&symbol, until);
+                return Ok(());
+            }
+        }
+        let request = request_of(&request);
+        if let Some(active) = self.active.get_mut(place) {
+            active.is_in_work = true;
+        }
+        self.asking.send(Kind::History, &request, number).into_iter().try_for_each(|event| self.meet(event))
+    }
+
+    fn wait_for_month(&mut self, symbol: &Symbol, until: Timestamp) {
+        self.drop_jobs(symbol);
+        self.report.waits_until = Some(until);
+        if !self.report.waiting.contains(symbol) {
+            self.report.waiting.push(symbol.clone());
+        }
+    }
+
+    fn drop_jobs(&mut self, symbol: &Symbol) {
+        self.active.retain(|active| active.job.symbol() != symbol);
+        self.queue.retain(|job| job.symbol() != symbol);
+    }
+
+    fn meet(&mut self, event: Event<usize>) -> Result<(), CollectError> {
+        let (number, result) = match event {
+            Event::Answer(number, answer) => (number, Ok(answer)),
+            Event::Refused(number, error) => (number, Err((error, true))),
+            Event::Failed(number, error) => (number, Err((error, false))),
+        };
+        let Some(active) = self.active.iter_mut().find(|active| active.number == number) else {
+            return Ok(());
+        };
+        active.is_in_work = false;
+        match result {
+            Ok(Answer::Candles(page)) => self.take(number, &page),
+            Ok(_) => Err(SourceError::Invalid { what: "no candles".to_owned() }.into()),
+            Err((error, true)) => self.refused(number, &error),
+            Err((error, false)) if error.is_permanent() => Err(error.into()),
+            Err((error, false)) => {
+                active.attempts += 1;
+                let (attempts, symbol) = (active.attempts, active.job.symbol().clone());
+                if attempts >= ATTEMPTS_MAX {
+                    self.drop_jobs(&symbol);
+                    self.watch.note(&format!("{symbol}: {error}; left for the next run"));
+                    self.report.failed.push((symbol, error.to_string()));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn take(&mut self, number: usize, page: &Page) -> Result<(), CollectError> {
+        let now = self.asking.now();
+        let Some(active) = self.active.iter_mut().find(|active| active.number == number) else {
+            return Ok(());
+        };
+        active.attempts = 0;
+        let job = &mut active.job;
+        let series = job.walk.series().clone();
+        let venue = self.venues.of(series.symbol.market());
+        let taken = job.walk.take(venue, &page.candles, now);
+        job.pages += 1;
+        job.rows += taken.rows.len() as u64;
+        let end = match taken.outcome {
+            Outcome::Done(end) => Some(end),
+            Outcome::Continue | Outcome::Restarted => None,
+        };
+        let kind = match series.adjust {
+            Adjust::Forward => Received::AdjustedDays,
+            Adjust::None if series.period().is_clock() => Received::Actual(Grain::Minute),
+            Adjust::None => Received::Actual(Grain::Day),
+        };
+        let mut quarantined: Vec<(String, String)> =
+            page.wrong.iter().map(|row| (row.text.clone(), row.reason.clone())).collect();
+        quarantined
+            .extend(taken.quarantined.iter().map(|bad| (row_text(&bad.candle), bad.reason.to_string())));
+        let (symbol, job_row) = (series.symbol.clone(), job.row(end.map(End::as_str), now));
+        let decimals = page.decimals;
+        let ready = MirrorPage {
+            job: job_row,
+            symbol: symbol.clone(),
+            kind,
+            rows: taken.rows,
+            quarantined,
+            decimals,
+        };
+        self.uncharged.remove(&symbol);
+        self.report.pages += 1;
+        self.progress.answered += 1;
+        self.progress.series = series.to_string();
+        let differs = kind == Received::AdjustedDays && self.is_adjusted_anew(&ready)?;
+        let is_adjusted_anew = match self.active.iter_mut().find(|active| active.number == number) {
+            Some(active) => {
+                active.is_adjusted_anew |= differs;
+                active.is_adjusted_anew
+            }
+            None => differs,
+        };
+        self.ready.push(ready);
+        let is_limited = self.options.rate != Rate::Unlimited;
+        if is_limited || end.is_some() || self.ready.len() >= PAGES_A_COMMIT {
+            self.flush()?;
+        }
+        if taken.outcome == Outcome::Restarted {
+            self.watch.note(&format!("{series}: the source has revised it; it is read again"));
+        }
+        match end {
+            Some(end) => {
+                if end == End::Revised {
+                    self.report_revised(&series, now)?;
+                }
+                if is_adjusted_anew {
+                    self.read_adjusted_again(&symbol)?;
+                }
+                self.finish(number, end.as_str())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Returns whether received adjusted days differ from those received earlier for the same days:
+    /// then there was a corporate action, and all earlier ones are outdated.
+    fn is_adjusted_anew(&mut self, page: &MirrorPage) -> Result<bool, CollectError> {
+        let job = &page.job;
+        let stored = self.store.view().mirror_jobs(self.id)?;
+        let is_other = |other: &MirrorJob| {
+            other.symbol == job.symbol
+                && other.adjustment == job.adjustment
+                && other.purpose == Purpose::History.as_str()
+                && other.outcome.is_some()
+                && (other.first_day != job.first_day || job.purpose != other.purpose)
+        };
+        if !stored.iter().any(is_other) {
+            return Ok(false);
+        }
+        let before = self.store.received_days(self.id, &page.symbol)?;
+        let known: BTreeMap<i64, Candle> = before.iter().map(|candle| (candle.time.0, candle)).collect();
+        Ok(page.rows.iter().any(|row| known.get(&row.time.0).is_some_and(|before| before.close != row.close)))
+    }
+
+    fn read_adjusted_again(&mut self, symbol: &Symbol) -> Result<(), CollectError> {
+        let stored = self.store.view().mirror_jobs(self.id)?;
+        let adjusted: Vec<MirrorJob> = stored
+            .into_iter()
+            .filter(|job| job.symbol == *symbol && job.adjustment == Adjust::Forward.as_str())
+            .collect();
+        self.store
+            .write(|batch| adjusted.iter().try_for_each(|job| batch.remove_mirror_job(self.id, job)))?;
+        let now = self.asking.now();
+        let stored = self.store.view().mirror_jobs(self.id)?;
+        let jobs: Vec<MirrorJob> = stored.into_iter().filter(|job| job.symbol == *symbol).collect();
+        for job in self.jobs_of(symbol, &jobs, now)? {
+            let series = job.walk.series();
+            let is_queued = self.queue.iter().any(|queued| queued.walk.series() == series);
+            if series.adjust == Adjust::Forward && job.purpose == Purpose::History && !is_queued {
+                self.progress.expected += self.pages_of(&job);
+                self.queue.push_front(job);
+            }
+        }
+        Ok(())
+    }
+
+    fn report_revised(&mut self, series: &mirror::Series, now: Timestamp) -> Result<(), CollectError> {
+        let content = format!("{series}: the source has revised it several times while it was read");
+        let (kind, symbol) = ("revised".to_owned(), Some(series.symbol.clone()));
+        self.report.reports += 1;
+        self.commit(&[], &[MirrorReport { kind, symbol, content, at: now }])
+    }
+
+    /// Removes a series that is read completely. When both kinds of days are, factors are derived.
+    fn finish(&mut self, number: usize, outcome: &str) -> Result<(), CollectError> {
+        let Some(place) = self.active.iter().position(|active| active.number == number) else {
+            return Ok(());
+        };
+        let Active { job, .. } = self.active.remove(place);
+        let now = self.asking.now();
+        let (symbol, series) = (job.symbol().clone(), job.walk.series().clone());
+        if job.purpose == Purpose::Again {
+            let row = job.row(Some(outcome), now);
+            self.store.write(|batch| batch.remove_mirror_job(self.id, &row))?;
+        }
+        let others = self.active.iter().map(|active| &active.job).chain(&self.queue);
+        let mut left = others.filter(|other| *other.symbol() == symbol);
+        let (mut has_days, mut has_any) = (false, false);
+        for other in &mut left {
+            has_any = true;
+            has_days |= !other.walk.series().period().is_clock();
+        }
+        if !series.period().is_clock() && !has_days {
+            let derivation = derive(&mut self.store, self.id, &symbol, now)?;
+            self.report.reports += derivation.reports.len();
+        }
+        if !has_any {
+            self.report.complete += 1;
+            self.store.write(|batch| batch.note_mirror_security(self.id, &symbol, None))?;
+        }
+        Ok(())
+    }
+
+    /// Notes why a security was refused, and goes on with the next one.
+    fn refused(&mut self, number: usize, error: &SourceError) -> Result<(), CollectError> {
+        let Some(active) = self.active.iter().find(|active| active.number == number) else { return Ok(()) };
+        let (symbol, now) = (active.job.symbol().clone(), self.asking.now());
+        let month = Month::of(now).to_string();
+        let is_new = self.uncharged.remove(&symbol);
+        if error.kind() == Some(source::Kind::QuotaSpent) {
+            let Some(quota) = &mut self.quota else { return Ok(()) };
+            let until = quota.refused(&symbol, now);
+            self.state.spent_month = Some(month.clone());
+            self.store.write(|batch| batch.uncharge_mirror(self.id, &month, &symbol))?;
+            self.wait_for_month(&symbol, until);
+            return self.flush();
+        }
+        if is_new {
+            // The source counts only what it answers.
+            if let Some(quota) = &mut self.quota {
+                quota.released(&symbol);
+            }
+            self.store.write(|batch| batch.uncharge_mirror(self.id, &month, &symbol))?;
+        }
+        self.drop_jobs(&symbol);
+        let text = error.to_string();
+        self.store.write(|batch| batch.note_mirror_security(self.id, &symbol, Some((&text, now))))?;
+        self.watch.note(&format!("{symbol}: {text}"));
+        self.report.refused.push((symbol, text));
+        self.flush()
+    }
+}

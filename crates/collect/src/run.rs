@@ -1,0 +1,434 @@
+//! The loop over the requests of a mirror.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use history::import::ImportError;
+use history::ingest::IngestError;
+use history::mirror::{Collecting, MirrorCounts, MirrorPage, MirrorStore};
+use market::{Date, DateSpan, DayKind, Market, Period, Symbol, Timestamp, Venues};
+use mirror::recheck::Recheck;
+use mirror::{DateRange, Kind, Quota, RateLimits, STATICS_MAX};
+use source::{Answer, Request, SourceError};
+use store::{MirrorId, MirrorJob, MirrorReport, MirrorRow, MirrorSecurity, Store, StoreError};
+
+use crate::asking::Asking;
+use crate::calendar::calendar_differences;
+use crate::convert::{limits_of, quota_of, security};
+use crate::jobs::{self, Job, Wanted};
+use crate::reading::Active;
+use crate::{Connect, Rate, Settings, State, Time, today};
+
+/// How long a refusal of a security is remembered, in seconds.
+const NOTE_KEPT_S: i64 = 86_400;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    #[error("the settings of the mirror cannot be read: {0}")]
+    Settings(#[from] serde_json::Error),
+    #[error(transparent)]
+    Series(#[from] mirror::SeriesError),
+    #[error(transparent)]
+    Plan(#[from] mirror::PlanError),
+}
+
+/// Options of one run.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    pub recheck: Option<Recheck>,
+    pub max_new: Option<usize>,
+    pub quota: Option<u32>,
+    pub rate: Rate,
+    pub today: bool,
+    /// Days of a security that the store has by other means. They are not requested.
+    pub present: BTreeMap<Symbol, Vec<(Period, DateRange)>>,
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Expected requests of series, and how many were answered.
+    pub expected: u64,
+    pub answered: u64,
+    pub time_left: Duration,
+    /// Securities that may still be requested this month; `None` without a limit.
+    pub quota_left: Option<usize>,
+    pub counts: MirrorCounts,
+    /// The series of the last page.
+    pub series: String,
+}
+
+/// Is notified of the progress of a run.
+pub trait Watch {
+    fn progress(&self, progress: &Progress);
+    fn note(&self, text: &str);
+}
+
+/// Result of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunReport {
+    pub requests: u64,
+    pub pages: u64,
+    pub counts: MirrorCounts,
+    /// Securities whose series are complete.
+    pub complete: usize,
+    /// Securities that the source refused, and why.
+    pub refused: Vec<(Symbol, String)>,
+    /// Securities that failed too often, and how the last time.
+    pub failed: Vec<(Symbol, String)>,
+    /// Securities that wait for the next month, which begins then.
+    pub waiting: Vec<Symbol>,
+    pub waits_until: Option<Timestamp>,
+    /// Securities left out by `max_new`.
+    pub held: Vec<Symbol>,
+    pub reports: usize,
+    pub is_stopped: bool,
+}
+
+/// Runs a mirror, for one thread.
+#[expect(missing_debug_implementations, reason = "it has functions")]
+pub struct Runner<'a> {
+    pub store: &'a Store,
+    pub venues: &'a Venues,
+    pub connect: &'a mut dyn Connect,
+    pub time: &'a dyn Time,
+    pub watch: &'a dyn Watch,
+    pub stop: &'a AtomicBool,
+}
+
+impl Runner<'_> {
+    /// Requests what is missing and stores it, until only securities remain that wait for the next
+    /// month. Everything that was stored is kept if it fails or is stopped.
+    pub fn run(&mut self, row: &MirrorRow, options: &RunOptions) -> Result<RunReport, CollectError> {
+        let settings: Settings = serde_json::from_str(&row.settings)?;
+        let mut state = State::parse(&row.state);
+        let limits = limits_of(options.rate, &[]);
+        let asking = Asking::new(self.connect, self.time, limits, &state.recent_ms);
+        state.began_at = Some(asking.now().0);
+        state.ended_at = None;
+        state.outcome = None;
+        let mut run = Run {
+            asking,
+            data: self.store,
+            store: MirrorStore::open(self.store, self.venues)?,
+            venues: self.venues,
+            watch: self.watch,
+            stop: self.stop,
+            id: row.id,
+            name: &row.name,
+            settings,
+            options,
+            state,
+            limits,
+            quota: None,
+            queue: VecDeque::new(),
+            active: Vec::new(),
+            ready: Vec::new(),
+            progress: Progress::default(),
+            report: RunReport::default(),
+            uncharged: BTreeSet::new(),
+        };
+        let result = run.all();
+        let outcome = match &result {
+            Ok(()) if run.report.is_stopped => "stopped".to_owned(),
+            Ok(()) => "done".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        run.state.outcome = Some(outcome);
+        run.state.ended_at = Some(run.asking.now().0);
+        run.report.requests = run.asking.requests();
+        run.state.requests += run.report.requests;
+        let flushed = run.flush();
+        result?;
+        flushed?;
+        Ok(run.report)
+    }
+}
+
+/// The state of a run.
+pub(crate) struct Run<'a> {
+    pub(crate) asking: Asking<'a, usize>,
+    pub(crate) data: &'a Store,
+    pub(crate) store: MirrorStore,
+    pub(crate) venues: &'a Venues,
+    pub(crate) watch: &'a dyn Watch,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) id: MirrorId,
+    pub(crate) name: &'a str,
+    pub(crate) settings: Settings,
+    pub(crate) options: &'a RunOptions,
+    pub(crate) state: State,
+    pub(crate) limits: RateLimits,
+    pub(crate) quota: Option<Quota>,
+    pub(crate) queue: VecDeque<Job>,
+    /// At most two: pages of a series are read one after the other.
+    pub(crate) active: Vec<Active>,
+    /// Pages that are not committed yet.
+    pub(crate) ready: Vec<MirrorPage>,
+    pub(crate) progress: Progress,
+    pub(crate) report: RunReport,
+    /// New securities of this run that were not answered yet.
+    pub(crate) uncharged: BTreeSet<Symbol>,
+}
+
+impl Run<'_> {
+    fn all(&mut self) -> Result<(), CollectError> {
+        self.read_profile()?;
+        let order = self.choose()?;
+        self.compare_calendars(&order)?;
+        self.read_statics(&order)?;
+        self.fill_queue(&order)?;
+        self.read_series()?;
+        if self.options.today && !self.is_stopped() {
+            self.read_today(&order)?;
+        }
+        self.report.is_stopped = self.is_stopped();
+        Ok(())
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn read_profile(&mut self) -> Result<(), CollectError> {
+        let Answer::Profile(profile) = self.asking.ask(Kind::Other, &Request::Profile, 0)? else {
+            return Err(SourceError::Invalid { what: "no profile".to_owned() }.into());
+        };
+        self.limits = limits_of(self.options.rate, &profile.rate_limits);
+        self.asking.set_limits(self.limits);
+        self.state.month_limit = Some(profile.history_securities).filter(|limit| *limit > 0);
+        let now = self.asking.now();
+        self.quota = Some(quota_of(self.store.view(), self.id, &self.state, self.options, now)?);
+        Ok(())
+    }
+
+    /// Returns the securities of this run, in order.
+    fn choose(&mut self) -> Result<Vec<Symbol>, CollectError> {
+        let now = self.asking.now();
+        let (list, stored) =
+            (self.store.view().mirror_securities(self.id)?, self.store.view().mirror_jobs(self.id)?);
+        let unfinished: BTreeSet<&Symbol> =
+            stored.iter().filter(|job| job.outcome.is_none()).map(|job| &job.symbol).collect();
+        let mut symbols = Vec::with_capacity(list.len());
+        for MirrorSecurity { symbol, note } in list {
+            match note {
+                Some((reason, at)) if self.options.recheck.is_none() && now.0 - at.0 < NOTE_KEPT_S => {
+                    self.report.refused.push((symbol, reason));
+                }
+                _ => symbols.push(symbol),
+            }
+        }
+        let Some(quota) = &self.quota else { return Ok(symbols) };
+        // Securities without requests need no quota.
+        let mut idle = Vec::new();
+        let mut wanted = Vec::new();
+        for symbol in symbols {
+            let jobs: Vec<MirrorJob> = stored.iter().filter(|job| job.symbol == symbol).cloned().collect();
+            match self.jobs_of(&symbol, &jobs, now)?.is_empty() {
+                true => idle.push(symbol),
+                false => wanted.push(symbol),
+            }
+        }
+        self.report.complete = idle.len();
+        // A security that was never collected is unfinished too: otherwise, new days of the first ones
+        // of a long list would use up the quota of every month.
+        let begun: BTreeSet<&Symbol> = stored.iter().map(|job| &job.symbol).collect();
+        let is_unfinished = |symbol: &Symbol| unfinished.contains(symbol) || !begun.contains(symbol);
+        let order = quota.order(&wanted, is_unfinished, self.options.max_new);
+        if !order.waiting.is_empty() {
+            self.report.waits_until = Some(quota.month().ends());
+        }
+        (self.report.waiting, self.report.held) = (order.waiting, order.held);
+        Ok(order.now)
+    }
+
+    pub(crate) fn jobs_of(
+        &self,
+        symbol: &Symbol,
+        stored: &[MirrorJob],
+        now: Timestamp,
+    ) -> Result<Vec<Job>, CollectError> {
+        let list = &self.settings.list;
+        let mut periods = list.periods();
+        periods.sort_unstable_by(|a, b| b.cmp(a));
+        periods.dedup();
+        let wanted = Wanted {
+            periods,
+            from: list.from(),
+            through: list.through(),
+            sessions: list.sessions(),
+            recheck: self.options.recheck,
+        };
+        let present = self.options.present.get(symbol).map(Vec::as_slice).unwrap_or_default();
+        let venue = self.venues.of(symbol.market());
+        Ok(jobs::of_security(venue, symbol, &wanted, stored, present, now)?)
+    }
+
+    /// Compares the trading days of a year with our calendar, once a day.
+    fn compare_calendars(&mut self, symbols: &[Symbol]) -> Result<(), CollectError> {
+        let now = self.asking.now();
+        let today = self.venues.of(Market::Hk).zone().date(now).to_string();
+        if self.state.calendar_on.as_deref() == Some(today.as_str()) || symbols.is_empty() {
+            return Ok(());
+        }
+        let mut reports = Vec::new();
+        for market in Market::ALL {
+            if !symbols.iter().any(|symbol| symbol.market() == market) {
+                continue;
+            }
+            let venue = self.venues.of(market);
+            let last = venue.zone().date(now);
+            let mut from = last.checked_sub(DateSpan::new().days(364)).unwrap_or(last);
+            while from <= last {
+                if self.is_stopped() {
+                    return Ok(());
+                }
+                let to = from.checked_add(DateSpan::new().days(30)).unwrap_or(last).min(last);
+                let request = Request::TradingDays { market, from, to };
+                match self.asking.ask(Kind::Other, &request, 0) {
+                    Ok(Answer::TradingDays(received)) => {
+                        let days = venue.calendar().days(from, to);
+                        let ours: BTreeMap<Date, DayKind> = days.collect();
+                        reports.extend(calendar_differences(market, &received, &ours, now));
+                    }
+                    Ok(_) | Err(SourceError::Refused { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                let Ok(next) = to.tomorrow() else { break };
+                from = next;
+            }
+        }
+        self.report.reports += reports.len();
+        for report in &reports {
+            self.watch.note(&report.content);
+        }
+        self.state.calendar_on = Some(today);
+        self.commit(&[], &reports)
+    }
+
+    fn read_statics(&mut self, symbols: &[Symbol]) -> Result<(), CollectError> {
+        for symbols in symbols.chunks(STATICS_MAX) {
+            if self.is_stopped() {
+                return Ok(());
+            }
+            let request = Request::StaticInfo { symbols: symbols.to_vec() };
+            match self.asking.ask(Kind::Other, &request, 0) {
+                Ok(Answer::StaticInfo(all)) => {
+                    let asked: BTreeSet<&Symbol> = symbols.iter().collect();
+                    let all = all.into_iter().filter(|info| asked.contains(&info.symbol));
+                    let securities: Vec<store::Security> = all.map(security).collect();
+                    self.store.put_securities(&securities)?;
+                }
+                Ok(_) | Err(SourceError::Refused { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues the series of the securities: all days first.
+    fn fill_queue(&mut self, symbols: &[Symbol]) -> Result<(), CollectError> {
+        let now = self.asking.now();
+        let stored = self.store.view().mirror_jobs(self.id)?;
+        let (mut days, mut minutes) = (VecDeque::new(), VecDeque::new());
+        for symbol in symbols {
+            let jobs: Vec<MirrorJob> = stored.iter().filter(|job| job.symbol == *symbol).cloned().collect();
+            for job in self.jobs_of(symbol, &jobs, now)? {
+                self.progress.expected += self.pages_of(&job);
+                let queue = if job.walk.series().period().is_clock() { &mut minutes } else { &mut days };
+                queue.push_back(job);
+            }
+        }
+        days.append(&mut minutes);
+        self.queue = days;
+        Ok(())
+    }
+
+    /// Returns the expected number of pages of a job.
+    pub(crate) fn pages_of(&self, job: &Job) -> u64 {
+        let venue = self.venues.of(job.symbol().market());
+        let days = venue.calendar().days(job.dates.from, job.dates.through);
+        let rows = match job.walk.series().period().is_clock() {
+            false => days.count() as u64,
+            true => days.map(|(day, _)| minutes_of(venue, day, job)).sum(),
+        };
+        rows.div_ceil(mirror::NEW_ROWS_A_PAGE).saturating_sub(job.pages).max(1)
+    }
+
+    fn read_today(&mut self, symbols: &[Symbol]) -> Result<(), CollectError> {
+        let sessions =
+            if self.settings.list.all_sessions { source::Sessions::All } else { source::Sessions::Regular };
+        for symbol in symbols {
+            if self.is_stopped() || self.report.refused.iter().any(|(refused, _)| refused == symbol) {
+                continue;
+            }
+            let request = Request::Candles {
+                symbol: symbol.clone(),
+                period: source::Period::Minute,
+                adjust: source::Adjust::Actual,
+                sessions,
+                count: source::Count::MAX,
+            };
+            match self.asking.ask(Kind::Other, &request, 0) {
+                Ok(Answer::Candles(page)) => {
+                    let now_ms = self.asking.now_ms();
+                    today::put(self.data, self.venues, (self.name, symbol), &page, now_ms)?;
+                }
+                Ok(_) | Err(SourceError::Refused { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits the pages that are ready.
+    pub(crate) fn flush(&mut self) -> Result<(), CollectError> {
+        let pages = std::mem::take(&mut self.ready);
+        self.commit(&pages, &[])
+    }
+
+    pub(crate) fn commit(
+        &mut self,
+        pages: &[MirrorPage],
+        reports: &[MirrorReport],
+    ) -> Result<(), CollectError> {
+        self.state.recent_ms = self.asking.recent_ms();
+        let state = self.state.text();
+        let now = self.asking.now();
+        let mirror = Collecting { id: self.id, name: self.name, state: &state, now };
+        let counts = self.store.commit(&mirror, pages, reports)?;
+        let all = &mut self.report.counts;
+        all.added += counts.added;
+        all.replaced += counts.replaced;
+        all.unchanged += counts.unchanged;
+        all.quarantined += counts.quarantined;
+        self.show();
+        Ok(())
+    }
+
+    pub(crate) fn show(&mut self) {
+        let progress = &mut self.progress;
+        progress.expected = progress.expected.max(progress.answered);
+        progress.time_left = self.limits.time_for(progress.expected - progress.answered, 0);
+        progress.quota_left = self.quota.as_ref().and_then(Quota::left);
+        progress.counts = self.report.counts;
+        self.watch.progress(progress);
+    }
+}
+
+fn minutes_of(venue: &market::Venue, day: Date, job: &Job) -> u64 {
+    let is_read = |session| {
+        job.walk.series().sessions() == mirror::Sessions::All || session == market::Session::Intraday
+    };
+    let segments = venue.hours(day).iter().filter(|segment| is_read(segment.session));
+    segments.map(|segment| u64::try_from(segment.last_minute() - segment.start + 1).unwrap_or_default()).sum()
+}

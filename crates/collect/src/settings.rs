@@ -1,0 +1,129 @@
+//! What is stored about a mirror, as JSON.
+
+use std::fmt;
+use std::str::FromStr;
+
+use market::{Date, Period};
+use mirror::{ParseRateError, RateFactor, Sessions};
+use serde::{Deserialize, Serialize};
+
+/// Settings of a mirror. Secrets are stored apart from them, encrypted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    pub http_url: String,
+    pub quote_url: Option<String>,
+    pub login: Login,
+    /// When the user accepted responsibility for the terms of the other service, in Unix seconds.
+    #[serde(default)]
+    pub terms_accepted_at: Option<i64>,
+    #[serde(default)]
+    pub list: ListOptions,
+}
+
+/// How an account signs in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Login {
+    AppKey(String),
+    /// The id of an OAuth client.
+    OAuth(String),
+}
+
+/// What is collected of the list of securities.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListOptions {
+    pub periods: Vec<String>,
+    pub from: Option<String>,
+    pub to: Option<String>,
+    pub all_sessions: bool,
+}
+
+impl Default for ListOptions {
+    fn default() -> ListOptions {
+        let periods = vec!["day".to_owned(), "1m".to_owned()];
+        ListOptions { periods, from: None, to: None, all_sessions: false }
+    }
+}
+
+impl ListOptions {
+    pub fn periods(&self) -> Vec<Period> {
+        self.periods.iter().filter_map(|text| text.parse().ok()).collect()
+    }
+
+    pub fn from(&self) -> Option<Date> {
+        self.from.as_deref()?.parse().ok()
+    }
+
+    pub fn through(&self) -> Option<Date> {
+        self.to.as_deref()?.parse().ok()
+    }
+
+    pub fn sessions(&self) -> Sessions {
+        if self.all_sessions { Sessions::All } else { Sessions::Intraday }
+    }
+}
+
+/// What a run leaves for the next one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// Times of recent history requests, in Unix milliseconds, so that a restart keeps the rate.
+    pub recent_ms: Vec<i64>,
+    /// Securities that the account may request in a month.
+    pub month_limit: Option<u32>,
+    /// The month, such as `2026-11`, in which the source refused a new security.
+    pub spent_month: Option<String>,
+    /// The day on which calendars were compared.
+    pub calendar_on: Option<String>,
+    /// When the last run began and ended, in Unix seconds.
+    pub began_at: Option<i64>,
+    pub ended_at: Option<i64>,
+    /// The end of the last run.
+    pub outcome: Option<String>,
+    pub requests: u64,
+}
+
+impl State {
+    /// Reads the stored text. Unknown text is an empty state: it costs some requests.
+    pub fn parse(text: &str) -> State {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_else(|_| "{}".to_owned())
+    }
+}
+
+/// The rate of requests, relative to the limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rate {
+    Share(RateFactor),
+    /// Only for a server of one's own.
+    Unlimited,
+}
+
+impl Default for Rate {
+    fn default() -> Rate {
+        Rate::Share(RateFactor::FULL)
+    }
+}
+
+impl FromStr for Rate {
+    type Err = ParseRateError;
+
+    fn from_str(text: &str) -> Result<Rate, ParseRateError> {
+        match text {
+            "unlimited" => Ok(Rate::Unlimited),
+            text => text.parse().map(Rate::Share),
+        }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rate::Share(share) => write!(f, "{share}"),
+            Rate::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Rate of requests. The other server counts requests when they arrive, which is at an unknown
+//! instant between sending and the answer. A request is therefore counted until a window after its
+//! **answer**: then no window of the other server ever holds more than the limit.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Length of the window in which history requests are counted, in seconds.
+pub const WINDOW_S: u64 = 30;
+/// History requests in a window. The published limit is 60; the difference covers requests that the
+/// user sends with other programs.
+const HISTORY_MAX: u32 = 55;
+/// Requests of all commands in a second. The published limit is 10.
+const SECOND_MAX: u32 = 8;
+/// Requests in work. The published limit is 5.
+const IN_WORK_MAX: usize = 2;
+/// Wait after the answer "too many requests".
+const TOO_FAST_WAIT: Duration = Duration::from_secs(30);
+/// Time for which the rate is halved after that wait.
+const SLOW_TIME: Duration = Duration::from_secs(600);
+/// Largest number of halvings that are in effect together.
+const HALVINGS_MAX: u32 = 4;
+/// Longest wait after internal errors and timeouts.
+const BACKOFF_MAX: Duration = Duration::from_secs(60);
+
+/// Which limits a request counts toward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Command 27.
+    History,
+    /// Every other command.
+    Other,
+}
+
+/// At most `count` requests in any `window`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Limit {
+    count: u32,
+    window: Duration,
+}
+
+/// Limits of the two kinds of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimits {
+    history: Limit,
+    all: Limit,
+}
+
+/// A row of `rate_limit` in the user profile: a bucket of `burst` tokens, to which `limit` tokens are
+/// added each second. Negative values mean no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProfileLimit {
+    pub kind: Kind,
+    pub limit: i32,
+    pub burst: i32,
+}
+
+/// Share of the rate that a mirror may use, above 0 and at most 1, in thousandths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RateFactor(NonZeroU32);
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a rate: write a number from 0.001 to 1 with at most three decimals")]
+pub struct ParseRateError(String);
+
+/// Whether a request may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Ready,
+    /// Not before this instant.
+    Wait(Duration),
+    /// Not before one of the requests in work is answered.
+    InWork,
+}
+
+/// A request that was sent. [`Pace::answered`] takes it back.
+#[derive(Debug, PartialEq, Eq, Hash)]
+#[must_use = "a request counts as in work until it is answered"]
+pub struct Ticket(u64);
+
+/// What became of a request, as far as the rate depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// An answer, or a refusal that concerns only this security.
+    Served,
+    /// 3/301606: too many requests.
+    TooFast,
+    /// 301602 (internal error), a timeout or a lost connection.
+    Failed,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    id: u64,
+    kind: Kind,
+    at: Duration,
+    answered: Option<Duration>,
+}
+
+/// State of the pace of one mirror. Instants are durations since a fixed epoch of the caller, such
+/// as the Unix epoch; an instant before an earlier one counts as the earlier one.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    limits: RateLimits,
+    /// Requests that still count, in the order of sending.
+    sent: VecDeque<Sent>,
+    next_id: u64,
+    latest: Duration,
+    paused_until: Duration,
+    /// Instant of the last refusal. Requests that were in work then are refused for the same reason.
+    refused_at: Option<Duration>,
+    halvings: u32,
+    slow_until: Duration,
+    /// Instant of the last failure.
+    failed_at: Option<Duration>,
+    failures: u32,
+}
+
+impl Limit {
+    /// Returns the limit multiplied by `thousandths / 1000`. If not even one request is left, the
+    /// window is extended instead.
+    fn scaled(self, thousandths: u32) -> Limit {
+        let product = u64::from(self.count) * u64::from(thousandths);
+        match u32::try_from(product / 1000) {
+            Ok(0) | Err(_) => {
+                let window = u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX);
+                let nanos = window.saturating_mul(1000).div_ceil(product.max(1));
+                Limit { count: 1, window: Duration::from_nanos(nanos) }
+            }
+            Ok(count) => Limit { count, window: self.window },
+        }
+    }
+}
+
+impl RateLimits {
+    /// The limits of a mirror whose profile gives no lower ones.
+    pub const PUBLISHED: RateLimits = RateLimits {
+        history: Limit { count: HISTORY_MAX, window: Duration::from_secs(WINDOW_S) },
+        all: Limit { count: SECOND_MAX, window: Duration::from_secs(1) },
+    };
+
+    /// No limits: for a server of one's own.
+    pub const UNLIMITED: RateLimits = RateLimits {
+        history: Limit { count: u32::MAX, window: Duration::from_secs(1) },
+        all: Limit { count: u32::MAX, window: Duration::from_secs(1) },
+    };
+
+    /// Returns the limits of a mirror with this user profile. A bucket permits `burst + limit × s`
+    /// requests in s seconds. That number limits the window; the pace within the window is a matter
+    /// of the published SDKs, for which the profile is written.
+    pub fn of_profile(profile: &[ProfileLimit]) -> RateLimits {
+        let mut limits = RateLimits::PUBLISHED;
+        for row in profile {
+            let limit = match row.kind {
+                Kind::History => &mut limits.history,
+                Kind::Other => &mut limits.all,
+            };
+            let (Ok(per_second), Ok(burst)) = (u64::try_from(row.limit), u64::try_from(row.burst)) else {
+                continue;
+            };
+            let permitted = u32::try_from(burst + per_second * limit.window.as_secs()).unwrap_or(u32::MAX);
+            limit.count = limit.count.min(permitted.max(1));
+        }
+        limits
+    }
+
+    /// Returns the limits that leave the remaining share to other programs of the same user.
+    pub fn scaled(self, factor: RateFactor) -> RateLimits {
+        self.by(factor.0.get())
+    }
+
+    fn by(self, thousandths: u32) -> RateLimits {
+        RateLimits { history: self.history.scaled(thousandths), all: self.all.scaled(thousandths) }
+    }
+
+    /// Returns the time that a number of requests takes, without the time of the answers.
+    pub fn time_for(&self, history: u64, other: u64) -> Duration {
+        let of = |limit: Limit, requests: u64| {
+            let nanos = limit.window.as_nanos().saturating_mul(u128::from(requests));
+            let nanos = nanos.div_ceil(u128::from(limit.count.max(1)));
+            Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        };
+        of(self.history, history).max(of(self.all, history)).saturating_add(of(self.all, other))
+    }
+}
+
+impl Default for RateLimits {
+    fn default() -> RateLimits {
+        RateLimits::PUBLISHED
+    }
+}
+
+impl RateFactor {
+    pub const FULL: RateFactor = RateFactor(NonZeroU32::MIN.saturating_add(999));
+
+    pub fn new(thousandths: u32) -> Option<RateFactor> {
+        NonZeroU32::new(thousandths).filter(|n| n.get() <= 1000).map(RateFactor)
+    }
+
+    pub fn thousandths(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl FromStr for RateFactor {
+    type Err = ParseRateError;
+
+    fn from_str(text: &str) -> Result<RateFactor, ParseRateError> {
+        let wrong = || ParseRateError(text.chars().take(40).collect());
+        match market::parse_scaled(text.trim().as_bytes(), 3) {
+            Ok((value, true)) => u32::try_from(value).ok().and_then(RateFactor::new).ok_or_else(wrong),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for RateFactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimals = format!("{:03}", self.0.get() % 1000);
+        match decimals.trim_end_matches('0') {
+            "" => f.pad(&(self.0.get() / 1000).to_string()),
+            decimals => f.pad(&format!("0.{decimals}")),
+        }
+    }
+}
+
+impl Pace {
+    pub fn new(limits: RateLimits) -> Pace {
+        Pace {
+            limits,
+            sent: VecDeque::new(),
+            next_id: 0,
+            latest: Duration::ZERO,
+            paused_until: Duration::ZERO,
+            refused_at: None,
+            halvings: 0,
+            slow_until: Duration::ZERO,
+            failed_at: None,
+            failures: 0,
+        }
+    }
+
+    /// Continues after a restart with the instants of the history requests that [`Pace::recent`]
+    /// returned, so that a window which contains the restart respects the limit too. The requests that
+    /// were in work when the process ended count as answered now.
+    pub fn restored(limits: RateLimits, recent: impl IntoIterator<Item = Duration>, now: Duration) -> Pace {
+        let mut pace = Pace::new(limits);
+        let mut recent: Vec<Duration> = recent.into_iter().map(|at| at.min(now)).collect();
+        recent.sort_unstable();
+        recent.extend([now; IN_WORK_MAX]);
+        for at in recent {
+            let id = pace.next_id;
+            pace.next_id += 1;
+            pace.sent.push_back(Sent { id, kind: Kind::History, at, answered: Some(at) });
+        }
+        pace.latest = now;
+        pace
+    }
+
+    /// Returns when the history requests that still count were answered.
+    pub fn recent(&self) -> impl Iterator<Item = Duration> + '_ {
+        let history = self.sent.iter().filter(|sent| sent.kind == Kind::History);
+        history.filter_map(|sent| sent.answered)
+    }
+
+    /// Replaces the limits, when the profile has been read or the user has changed the factor.
+    pub fn set_limits(&mut self, limits: RateLimits) {
+        self.limits = limits;
+    }
+
+    /// Returns whether a request may be sent now.
+    pub fn next(&mut self, kind: Kind, now: Duration) -> Next {
+        let now = self.advance(now);
+        if now < self.paused_until {
+            return Next::Wait(self.paused_until);
+        }
+        if self.in_work() >= IN_WORK_MAX {
+            return Next::InWork;
+        }
+        let limits = self.effective();
+        let all = self.wait(limits.all, now, |_| true);
+        let history = match kind {
+            Kind::History => self.wait(limits.history, now, |sent| sent == Kind::History),
+            Kind::Other => Next::Ready,
+        };
+        match (all, history) {
+            (Next::Ready, other) | (other, Next::Ready) => other,
+            (Next::Wait(a), Next::Wait(b)) => Next::Wait(a.max(b)),
+            _ => Next::InWork,
+        }
+    }
+
+    /// Records that a request is sent now.
+    pub fn sent(&mut self, kind: Kind, now: Duration) -> Ticket {
+        let at = self.advance(now);
+        let id = self.next_id;
+        self.next_id += 1;
+        self.sent.push_back(Sent { id, kind, at, answered: None });
+        Ticket(id)
+    }
+
+    /// Records that a request is answered now.
+    pub fn answered(&mut self, ticket: Ticket, reply: Reply, now: Duration) {
+        let now = self.advance(now);
+        let Some(sent) = self.sent.iter_mut().find(|sent| sent.id == ticket.0) else { return };
+        sent.answered = Some(now);
+        // Requests that were in work together are refused together, which is one event.
+        let sent_at = sent.at;
+        let is_known = |event: Option<Duration>| event.is_some_and(|at| sent_at <= at);
+        match reply {
+            Reply::Served => {
+                if !is_known(self.failed_at) {
+                    self.failures = 0;
+                }
+            }
+            Reply::TooFast => {
+                if !is_known(self.refused_at) {
+                    self.refused_at = Some(now);
+                    self.halvings = (self.halvings + 1).min(HALVINGS_MAX);
+                    self.paused_until = self.paused_until.max(now + TOO_FAST_WAIT);
+                    self.slow_until = self.paused_until + SLOW_TIME;
+                }
+            }
+            Reply::Failed => {
+                if !is_known(self.failed_at) {
+                    self.failed_at = Some(now);
+                    let wait = Duration::from_secs(1 << self.failures.min(6)).min(BACKOFF_MAX);
+                    self.failures = self.failures.saturating_add(1);
+                    self.paused_until = self.paused_until.max(now + wait);
+                }
+            }
+        }
+    }
+
+    /// Returns the number of requests that are not answered.
+    pub fn in_work(&self) -> usize {
+        self.sent.iter().filter(|sent| sent.answered.is_none()).count()
+    }
+
+    fn effective(&self) -> RateLimits {
+        self.limits.by(1000 >> self.halvings)
+    }
+
+    /// Moves to `now` and forgets requests that no longer count.
+    fn advance(&mut self, now: Duration) -> Duration {
+        self.latest = self.latest.max(now);
+        let now = self.latest;
+        if self.halvings > 0 && now >= self.slow_until {
+            self.halvings = 0;
+        }
+        let limits = self.effective();
+        // A limit may be lowered and its window extended, so the longest window decides.
+        let longest = limits.history.window.max(limits.all.window).max(Duration::from_secs(WINDOW_S));
+        self.sent.retain(|sent| sent.answered.is_none_or(|at| now - at < longest));
+        now
+    }
+
+    /// Returns the first instant at which fewer than the limit's requests count.
+    fn wait(&self, limit: Limit, now: Duration, counts: impl Fn(Kind) -> bool) -> Next {
+        let mut free: Vec<Duration> = Vec::new();
+        let mut in_work = 0_usize;
+        for sent in self.sent.iter().filter(|sent| counts(sent.kind)) {
+            match sent.answered {
+                None => in_work += 1,
+                Some(at) if at + limit.window > now => free.push(at + limit.window),
+                Some(_) => {}
+            }
+        }
+        let count = usize::try_from(limit.count).unwrap_or(usize::MAX);
+        let Some(excess) = (in_work + free.len() + 1).checked_sub(count).filter(|excess| *excess > 0) else {
+            return Next::Ready;
+        };
+        free.sort_unstable();
+        free.get(excess - 1).map_or(Next::InWork, |until| Next::Wait(*until))
+    }
+}

@@ -1,0 +1,36 @@
+//! Which days are requested again, because sources correct recent history.
+
+use market::{Date, Period, Timestamp, Venue};
+
+use crate::DateRange;
+
+/// Trading days whose daily candles are requested again.
+pub const DAYS: usize = 10;
+/// Trading days whose minute candles are requested again.
+pub const MINUTE_DAYS: usize = 2;
+
+/// What `mirror run` requests again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recheck {
+    /// `--again`: the last trading days.
+    Again,
+    /// `--since`: everything from a date on.
+    Since(Date),
+}
+
+impl Recheck {
+    /// Returns the dates of a period to request again, up to the latest trading day that has begun;
+    /// `None` if there are none.
+    pub fn range(self, venue: &Venue, period: Period, now: Timestamp) -> Option<DateRange> {
+        let through = venue.rolled(now)?;
+        let from = match self {
+            Recheck::Since(date) => date,
+            Recheck::Again => {
+                let days = if period.is_clock() { MINUTE_DAYS } else { DAYS };
+                let earlier = |date: &Date| venue.calendar().on_or_before(date.yesterday().ok()?);
+                std::iter::successors(Some(through), earlier).take(days).last()?
+            }
+        };
+        (from <= through).then_some(DateRange { from, through })
+    }
+}

@@ -1,0 +1,93 @@
+//! Accounts and worlds with whose book a new world begins.
+
+use std::sync::Arc;
+
+use access::Account;
+use market::Timestamp;
+use store::AccountId;
+
+use super::request::{OwnerRequest, instant, problem, wrong};
+use crate::core::Core;
+use crate::kit::Problem;
+use crate::worlds::{self, World, WorldError};
+
+/// An account as of an instant.
+#[derive(Debug)]
+pub(super) struct Source {
+    of: SourceOf,
+    pub(super) at: Timestamp,
+}
+
+#[derive(Debug)]
+enum SourceOf {
+    Account(AccountId),
+    World(Arc<World>),
+}
+
+impl OwnerRequest<'_> {
+    /// Parses `account:NAME@INSTANT` or `world:NAME@INSTANT`, and finds what it names: of the owner, or
+    /// of any account if the request is that of an operator.
+    pub(super) fn source(&self, text: &str) -> Result<Source, Problem> {
+        let malformed = || wrong("from is account:NAME@INSTANT or world:NAME@INSTANT");
+        let (named, at) = text.rsplit_once('@').ok_or_else(malformed)?;
+        let (kind, name) = named.split_once(':').ok_or_else(malformed)?;
+        let at = instant(at)?;
+        let of = match kind {
+            "account" => SourceOf::Account(self.source_account(name, at)?.id),
+            "world" => SourceOf::World(self.source_world(name, at)?),
+            _ => return Err(malformed()),
+        };
+        Ok(Source { of, at })
+    }
+
+    fn source_account(&self, name: &str, at: Timestamp) -> Result<Account, Problem> {
+        let account = self.account_called(name)?;
+        if account.is_world {
+            return Err(wrong("from: the account of a world is named world:NAME@INSTANT"));
+        }
+        // The clock of accounts without a world is the server's.
+        if at > self.now {
+            return Err(wrong(&format!("from: {at} is after the market clock, which is at {}", self.now)));
+        }
+        Ok(account)
+    }
+
+    fn source_world(&self, name: &str, at: Timestamp) -> Result<Arc<World>, Problem> {
+        let core = &self.site.core;
+        let (owner, name) = match name.split_once('/') {
+            Some((owner, name)) => (self.account_called(owner)?.id, name),
+            None => (self.owner.id, name),
+        };
+        let world = core.worlds.named(&core.access.database(), owner, name).map_err(problem)?;
+        worlds::check_past(core, &world, at).map_err(problem)?;
+        Ok(world)
+    }
+
+    /// Returns the owner, or another account if the request is that of an operator.
+    fn account_called(&self, name: &str) -> Result<Account, Problem> {
+        if name == self.owner.name {
+            return Ok(self.owner.clone());
+        }
+        self.admitted.as_operator(self.site)?;
+        let account = self.site.core.access.account_called(name).map_err(Problem::from_access)?;
+        account.ok_or_else(|| Problem::nothing_there("no such account"))
+    }
+}
+
+impl Source {
+    /// Checks that a world that begins at `start` can begin with this account.
+    pub(super) fn check(&self, start: Timestamp) -> Result<(), Problem> {
+        if start < self.at {
+            return Err(wrong(&format!("the start {start} is before {}, the instant of from", self.at)));
+        }
+        Ok(())
+    }
+
+    /// Copies the account to that of a new world.
+    pub(super) fn copy(&self, core: &Core, to: AccountId, by: &str) -> Result<(), WorldError> {
+        match &self.of {
+            SourceOf::Account(account) => worlds::copy_plain_account(core, *account, to, self.at, by),
+            SourceOf::World(world) => worlds::copy_account(core, world, to, self.at, by),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Worlds that another node has moved: this node takes over the stored row, and sends its own clients
+//! what lies between the last published instant and the new one. The pushes and their numbers depend
+//! on the store and the instants only, so that they are those of the other node.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use store::AccountId;
+
+use super::{World, WorldError};
+use crate::core::Core;
+use crate::live::{self, SlowReaders};
+use crate::mailbox::Kick;
+
+/// Reads the rows of all worlds in memory again, and forgets worlds that were deleted.
+pub(crate) fn refresh(core: &Core) -> Result<(), WorldError> {
+    for world in core.worlds.all() {
+        // A world that is changing here reads nothing: its row is about to change too.
+        if let Some(_changing) = world.try_begin()
+            && !follow(core, &world)?
+        {
+            core.worlds.forget(world.account);
+        }
+    }
+    Ok(())
+}
+
+/// Reads the row of a world before a request, if another node may have moved it. If the database
+/// does not answer, the clock is the last known one.
+pub(crate) fn look(core: &Core, account: AccountId) {
+    if !core.access.is_shared() {
+        return;
+    }
+    let followed = core.worlds.of(&core.access.database(), account).and_then(|world| {
+        let Some(_changing) = world.try_begin() else { return Ok(true) };
+        follow(core, &world)
+    });
+    if let Err(error) = followed {
+        tracing::debug!(%error, account = account.0, "cannot read the row of a world");
+    }
+}
+
+impl World {
+    /// Begins a change of a world that another node may have moved.
+    pub(super) fn begin_current<'a>(
+        self: &'a Arc<World>,
+        core: &Core,
+    ) -> Result<MutexGuard<'a, ()>, WorldError> {
+        let changing = self.begin();
+        if core.access.is_shared() {
+            if !follow(core, self)? {
+                return Err(WorldError::Unknown);
+            }
+            // The other node may have ended before it stored its last step.
+            self.recover(&core.access.database())?;
+        }
+        Ok(changing)
+    }
+}
+
+/// Takes over the row of a world, unless the world is moved here. Returns whether the row exists. The
+/// caller has begun a change.
+fn follow(core: &Core, world: &Arc<World>) -> Result<bool, WorldError> {
+    if world.is_moving() || world.has_unwritten() {
+        return Ok(true);
+    }
+    let (before, accounts) = (world.standing(), core.access.database());
+    let Some(row) = accounts.world_of(world.account)? else { return Ok(false) };
+    let is_behind = |published| published != before.now;
+    if row.clock == world.stored() && !live::published_until(core, world.account).is_some_and(is_behind) {
+        return Ok(true);
+    }
+    // Nothing is answered as of the new instant before its pushes are queued.
+    let movement = world.waiters.begin();
+    let acting = world.acting.write().unwrap_or_else(PoisonError::into_inner);
+    if !world.adopt(&accounts)? {
+        return Ok(false);
+    }
+    world.taken_over.store(false, Ordering::Release);
+    let after = world.standing();
+    let published = live::published_until(core, world.account);
+    if after.step < before.step || published.is_some_and(|published| after.now < published) {
+        world.clients.close(Kick::ClockSetBack);
+        core.world_lives.forget(world.account, Kick::ClockSetBack);
+    } else if published.is_some_and(|published| published < after.now) {
+        let moved = (after.now, after.step);
+        let published = live::publish_step(core, world, moved, None, SlowReaders::OF_SERVER);
+        published.map_err(|error| WorldError::Publish(error.into()))?;
+    }
+    drop((acting, movement));
+    if before != after {
+        core.world_lives.wake_streams(world.account);
+    }
+    Ok(true)
+}

@@ -1,0 +1,110 @@
+//! A world that is used through two nodes.
+
+use access::{AccountId, Created, RateRule, Secret, Terms};
+use market::Timestamp;
+use serde_json::{Value, json};
+use wire::Packet;
+use wire::quote::{SubscribeRequest, SubscriptionsResponse};
+
+use crate::several::beside;
+use crate::support::{Client, Running};
+
+fn data(answer: &Value) -> Value {
+    assert_eq!(answer["code"], 0, "{answer}");
+    answer["data"].clone()
+}
+
+async fn create(node: &Running, owner: &Created, name: &str) -> Created {
+    let settings = json!({
+        "name": name, "start": "2026-11-02T09:29:00+08:00", "end": "2026-11-05T09:00:00+08:00",
+        "markets": ["HK"], "cash": {"HKD": "500000"},
+    });
+    let created = data(&node.post("/v1/worlds", owner, &settings.to_string()).await.json());
+    let text = |name: &str| created["credentials"][name].as_str().unwrap().to_owned();
+    Created {
+        account_id: AccountId(created["world"]["account_id"].as_i64().unwrap()),
+        app_key: text("app_key"),
+        app_secret: Secret::new(text("app_secret")),
+        access_token: Secret::new(text("access_token")),
+        token_expires_at: Timestamp(i64::MAX),
+    }
+}
+
+/// Subscribes at a node, and reads the first push.
+async fn subscribed(node: &Running, key: &Created) -> Client {
+    let mut client = node.signed_in(key).await;
+    let symbol = vec!["700.HK".to_owned()];
+    let request = SubscribeRequest { symbol, sub_type: vec![1, 4], is_first_push: true };
+    let answer: SubscriptionsResponse = client.ask(6, &request).await.unwrap();
+    assert_eq!(answer.sub_list.len(), 1);
+    pushes(&mut client, 1).await;
+    client
+}
+
+/// Returns commands and bodies of the next pushes.
+async fn pushes(client: &mut Client, count: u64) -> Vec<(u8, Vec<u8>)> {
+    let mut found = Vec::new();
+    for _ in 0..count {
+        let Packet::Push { command, body } = client.packet().await else { panic!("no push") };
+        found.push((command, body.into_owned()));
+    }
+    found
+}
+
+/// Steps through a node. Returns the number of quote pushes at this node.
+async fn step(node: &Running, key: &Created, by: &str, wanted: &str) -> u64 {
+    let answer = node.post("/v1/world/step", key, &json!({ "by": by }).to_string()).await;
+    let stepped = data(&answer.json());
+    assert_eq!(stepped["now"], wanted);
+    stepped["pushes"]["quote"].as_u64().unwrap()
+}
+
+async fn digest(node: &Running, key: &Created) -> Value {
+    data(&node.get("/v1/world", key).await.json())["digest"].clone()
+}
+
+#[tokio::test]
+async fn a_world_is_moved_through_either_node_and_pushed_at_both() {
+    let one = Running::start().await;
+    let two = beside(&one).await;
+    let ann = one.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
+    let (world, alone) = (create(&one, &ann, "both").await, create(&one, &ann, "alone").await);
+    let (mut here, mut there) = (subscribed(&one, &world).await, subscribed(&two, &world).await);
+    let _reader = subscribed(&one, &alone).await;
+    let order = r#"{"symbol":"700.HK","order_type":"LO","side":"Buy","submitted_quantity":"100","submitted_price":"120","time_in_force":"Day"}"#;
+    let route = [
+        (&one, "PT1M", "2026-11-02T01:30:00Z"),
+        // The other node goes on from there.
+        (&two, "PT2M", "2026-11-02T01:32:00Z"),
+        (&two, "PT30S", "2026-11-02T01:32:30Z"),
+        (&one, "PT90S", "2026-11-02T01:34:00Z"),
+    ];
+    for (node, by, now) in route {
+        let count = step(node, &world, by, now).await;
+        let of_here = pushes(&mut here, count).await;
+        assert_eq!(pushes(&mut there, count).await, of_here, "{now}");
+        step(&one, &alone, by, now).await;
+        for (node, key) in [(node, &world), (&one, &alone)] {
+            let submitted = node.post("/v1/trade/order", key, order).await.json();
+            assert!(data(&submitted)["order_id"].is_string());
+        }
+    }
+    // The orders become events of the logs.
+    for (node, key) in [(&two, &world), (&one, &alone)] {
+        step(node, key, "PT1S", "2026-11-02T01:34:01Z").await;
+    }
+    assert_eq!(digest(&two, &world).await, digest(&one, &alone).await);
+}
+
+#[tokio::test]
+async fn a_world_that_was_set_back_at_one_node_closes_its_connections_at_the_other() {
+    let one = Running::start().await;
+    let two = beside(&one).await;
+    let ann = one.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
+    let world = create(&one, &ann, "w").await;
+    step(&one, &world, "PT5M", "2026-11-02T01:34:00Z").await;
+    let mut there = subscribed(&two, &world).await;
+    data(&one.post("/v1/worlds/w/reset", &ann, "").await.json());
+    assert_eq!(there.closed().await.1, "the clock was set back");
+    step(&two, &world, "PT1M", "2026-11-02T01:30:00Z").await;
+}

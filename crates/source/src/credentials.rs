@@ -1,0 +1,155 @@
+//! Credentials, and the signature of a request.
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha1::{Digest, Sha1};
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+use crate::SourceError;
+
+/// Secret text. It is omitted from debug output, and its memory is zeroed on drop.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretText(Zeroizing<String>);
+
+impl SecretText {
+    pub fn new(text: impl Into<String>) -> SecretText {
+        SecretText(Zeroizing::new(text.into()))
+    }
+
+    /// Returns the text. It must not be logged.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretText(..)")
+    }
+}
+
+/// What an account signs in with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Credentials {
+    /// An API key: requests are signed with the secret.
+    Key { app_key: String, app_secret: SecretText, access_token: SecretText },
+    /// An OAuth access token.
+    Bearer { client_id: String, access_token: SecretText },
+}
+
+const SIGNED_HEADERS: &str = "authorization;x-api-key;x-timestamp";
+
+impl Credentials {
+    /// Returns the headers of `GET path` at a time in Unix milliseconds. SDKs send seconds or
+    /// milliseconds; servers refuse an equal time as a repeated request, so milliseconds are sent.
+    pub(crate) fn headers(
+        &self,
+        path: &str,
+        now_ms: i64,
+    ) -> Result<Vec<(&'static str, SecretText)>, SourceError> {
+        let plain = |text: &str| SecretText::new(text);
+        let mut headers = match self {
+            Credentials::Key { app_key, app_secret, access_token } => {
+                let time = now_ms.to_string();
+                let signature = signature(app_key, app_secret, access_token, &time, ("GET", path));
+                vec![
+                    ("x-api-key", plain(app_key)),
+                    ("authorization", access_token.clone()),
+                    ("x-timestamp", plain(&time)),
+                    ("x-api-signature", SecretText::new(signature)),
+                ]
+            }
+            Credentials::Bearer { client_id, access_token } => vec![
+                ("x-api-key", plain(client_id)),
+                ("authorization", SecretText::new(format!("Bearer {}", access_token.expose()))),
+                ("x-timestamp", plain(&now_ms.to_string())),
+            ],
+        };
+        let region = match headers.iter().any(|(_, value)| value.expose().starts_with("us_")) {
+            true => "us",
+            false => "ap",
+        };
+        headers.push(("x-dc-region", plain(region)));
+        let is_valid = |value: &SecretText| value.expose().bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        match headers.iter().all(|(_, value)| is_valid(value)) {
+            true => Ok(headers),
+            false => Err(SourceError::Credentials {
+                code: 0,
+                message: "the app key or a token contains characters that cannot be sent".to_owned(),
+            }),
+        }
+    }
+}
+
+fn signature(
+    app_key: &str,
+    app_secret: &SecretText,
+    access_token: &SecretText,
+    time: &str,
+    (method, path): (&str, &str),
+) -> String {
+    let token = access_token.expose();
+    let canonical = Zeroizing::new(format!(
+        "{method}|{path}||authorization:{token}\nx-api-key:{app_key}\nx-timestamp:{time}\n|{SIGNED_HEADERS}|"
+    ));
+    let text = format!("HMAC-SHA256|{}", hex(&Sha1::digest(canonical.as_bytes())));
+    // A key of any length is valid for HMAC.
+    let digest = Hmac::<Sha256>::new_from_slice(app_secret.expose().as_bytes())
+        .map(|mac| mac.chain_update(text.as_bytes()).finalize().into_bytes())
+        .unwrap_or_default();
+    format!("HMAC-SHA256 SignedHeaders={SIGNED_HEADERS}, Signature={}", hex(&digest))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Example S1 of the protocol's description.
+    #[test]
+    fn a_request_is_signed_as_the_sdks_sign_it() {
+        let secret = SecretText::new("secret_demo_0001");
+        let token = SecretText::new("tok_demo_0001");
+        let request = ("GET", "/v1/socket/token");
+        let signature = signature("key_demo_0001", &secret, &token, "1700000000", request);
+        assert_eq!(
+            signature,
+            "HMAC-SHA256 SignedHeaders=authorization;x-api-key;x-timestamp, \
+             Signature=c42668a9e5b8f8655209e5a11d7c9b7910366acdec94755395a1a204add90c54"
+        );
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let key = Credentials::Key {
+            app_key: "key".to_owned(),
+            app_secret: SecretText::new("hush"),
+            access_token: SecretText::new("hush"),
+        };
+        assert!(!format!("{key:?} {:?}", key.headers("/", 1)).contains("hush"));
+    }
+
+    #[test]
+    fn a_token_that_cannot_be_sent_is_refused() {
+        let bearer =
+            Credentials::Bearer { client_id: "c".to_owned(), access_token: SecretText::new("a\r\nb") };
+        assert!(bearer.headers("/", 1).is_err());
+    }
+
+    #[test]
+    fn a_token_of_the_us_is_sent_with_its_region() {
+        let bearer = |token: &str| {
+            let access_token = SecretText::new(token);
+            let all =
+                Credentials::Bearer { client_id: "c".to_owned(), access_token }.headers("/", 1).unwrap();
+            all.iter().find(|(name, _)| *name == "x-dc-region").unwrap().1.expose().to_owned()
+        };
+        // The prefix counts at the start of a value, and a bearer token has a word before it.
+        assert_eq!((bearer("ap_x").as_str(), bearer("x").as_str()), ("ap", "ap"));
+    }
+}
