@@ -151,6 +151,11 @@ impl Stock {
                 Some(passed) => passed < 60,
                 None => false,
             };
+            // The open of a minute with trades comes with the first of them, not from the candle.
+            let minute_s = minute.at.0..minute.at.0 + 60;
+            if is_forming && self.trades.iter().any(|(at, ..)| minute_s.contains(&at.0)) {
+                return None;
+            }
             let [open, high, low, close] = minute.prices.map(cents);
             // Volumes of A shares are in lots.
             let unit = if self.market == Market::Cn { 100 } else { 1 };
