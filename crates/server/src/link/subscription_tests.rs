@@ -855,6 +855,7 @@ async fn streams_count_toward_the_limit_like_connections() {
             language: Default::default(),
             overnight: false,
             listener_region: None,
+            connection: None,
         };
         let caller = house.core.caller(client).unwrap();
         let symbols: Vec<String> = (first..=last).map(|number| format!("{number}.HK")).collect();

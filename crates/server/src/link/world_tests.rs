@@ -97,7 +97,10 @@ async fn w7_at_speed_60_the_next_minute_is_pushed_after_one_second() {
         let request =
             SubscribeRequest { symbol: vec!["700.HK".to_owned()], sub_type: vec![1, 4], is_first_push: true };
         far.ask::<SubscriptionsResponse>(SUBSCRIBE, &request).await.unwrap();
-        worlds::step(&house.core, &world, Target::To(Timestamp(OPEN))).unwrap();
+        // It waits until the pushes are written.
+        let (core, stepping) = (house.core.clone(), world.clone());
+        let step = move || worlds::step(&core, &stepping, Target::To(Timestamp(OPEN)), None);
+        tokio::task::spawn_blocking(step).await.unwrap().unwrap();
         let opening = ("700.HK".to_owned(), 0, "300.000".to_owned());
         for _ in 0..2 {
             assert_eq!(push(&mut far).await, opening, "{kind:?}");
