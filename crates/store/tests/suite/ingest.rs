@@ -1,5 +1,5 @@
 use market::Timestamp;
-use store::{BlockEntry, INGEST_ANSWERS_KEPT, Lane, PartialMinute, Series, StoreError, TailChange};
+use store::{BlockEntry, INGEST_ANSWERS_KEPT, Lane, PartialMinute, StoreError, TailChange};
 
 use crate::fixture::{Fresh, block, fresh, minutes, put, symbol};
 
