@@ -62,7 +62,7 @@ impl History {
         session: Session,
         as_of: AsOf,
     ) -> Result<Option<Candle>, HistoryError> {
-        Ok(self.folds(view, symbol, as_of)?.iter().filter(|fold| fold.session == session).last())
+        Ok(self.folds(view, symbol, as_of)?.iter().rfind(|fold| fold.session == session))
     }
 
     /// Returns the stored daily candles within a half-open window, not limited by a clock.

@@ -73,7 +73,7 @@ impl History {
             return Err(HistoryError::Option(symbol.clone()));
         }
         let venue = self.venue(symbol);
-        let finish = |decimals: u32, sources: Candles, is_mixed: bool| {
+        let finish = |plan: &Plan, decimals: u32, sources: Candles, is_mixed: bool| {
             let candles = finish(venue, plan, sources, is_mixed)
                 .map_err(|source| HistoryError::Overflow { symbol: symbol.clone(), source })?;
             Ok(Answer { symbol: symbol.clone(), period: plan.period, decimals, candles })
@@ -83,7 +83,7 @@ impl History {
         let may_fold = plan.folds_within(as_of).is_some() && self.may_have_trades(reader.view(), symbol)?;
         if !may_fold && query.adjust == Adjust::None && !may_mix {
             match read_back(reader.view(), plan) {
-                Ok(Some((decimals, sources))) => return finish(decimals, sources, false),
+                Ok(Some((decimals, sources))) => return finish(plan, decimals, sources, false),
                 // If a block was replaced during the read, read again within a snapshot.
                 Ok(None) | Err(HistoryError::Store(StoreError::Replaced { .. })) => {}
                 Err(error) => return Err(error),
@@ -111,7 +111,7 @@ impl History {
         if query.adjust == Adjust::Forward {
             adjustment::adjust(&snapshot, venue, symbol, decimals, as_of.now(), &mut sources)?;
         }
-        finish(decimals, sources, is_mixed)
+        finish(plan, decimals, sources, is_mixed)
     }
 
     /// Returns an error if a symbol is unknown, is an option, or has no visible candle.

@@ -21,7 +21,9 @@ const CACHED_MAX: usize = 256;
 
 /// Folds of all minutes with trades, by day. They are valid for one version of the day.
 #[derive(Debug, Default)]
-pub(crate) struct FoldCache(Mutex<HashMap<(Symbol, Date), (DayVersion, Arc<Candles>)>>);
+pub(crate) struct FoldCache(Mutex<Folds>);
+
+type Folds = HashMap<(Symbol, Date), (DayVersion, Arc<Candles>)>;
 
 /// Version, number and last second of a day's trades.
 type DayVersion = (i64, u64, Timestamp);

@@ -357,16 +357,21 @@ impl Publisher {
             for symbol in symbols {
                 self.load(core, symbol, as_of)?;
             }
-            let AsOf::Live(now) = as_of else { break };
+            let AsOf::Live(now) = as_of else { return Ok(()) };
             // A batch that was merged meanwhile is in some of these states. It must be published
             // before the subscription, so that no push has a lower number than the first one.
             let merged = core.with_reader(|reader| Ok::<_, HistoryError>(reader.view().ingest_applied()?))?;
             if self.arrivals.through >= Some(merged) {
-                break;
+                return Ok(());
             }
-            self.publish_arrivals(core, (now, merged), &mut Published::default())?;
+            let is_first = core.live.subscriptions().registry.symbols().next().is_none();
+            if is_first {
+                self.begin_after(core, as_of, merged)?;
+            } else {
+                self.publish_arrivals(core, (now, merged), &mut Published::default())?;
+            }
         }
-        Ok(())
+        symbols.iter().try_for_each(|symbol| self.load(core, symbol, as_of))
     }
 
     /// Prepares for a subscription to a security: reads its state under the machine clock, or when
@@ -401,21 +406,25 @@ impl Publisher {
     /// machine clock, all others get what is due first, so that the subscriber begins with the
     /// state that the store has.
     pub(super) fn begin(&mut self, core: &Channel<'_>, as_of: AsOf, is_first: bool) -> Result<(), Refusal> {
+        let through = core.ingest.merged_through();
         if is_first || self.until.is_none() {
-            let through = core.ingest.merged_through();
-            let last =
-                core.with_reader(|reader| core.ingest.commits(reader, through.saturating_sub(1), through));
-            let last = last.map_err(PublishError::Ingest)?;
-            let arrivals = Arrivals::after(through, last.last().map(Arc::as_ref));
-            // The clock of a world may have moved since the request began.
-            let before = core.world().and(self.until);
-            let (until, steps) = (before.max(Some(as_of.now())), self.steps);
-            let hash = std::mem::take(&mut self.hash);
-            *self = Publisher { until, arrivals, steps, hash, ..Publisher::default() };
+            self.begin_after(core, as_of, through)?;
         } else if let AsOf::Live(now) = as_of {
-            let through = core.ingest.merged_through();
             self.publish_arrivals(core, (now, through), &mut Published::default())?;
         }
+        Ok(())
+    }
+
+    /// Begins to publish what is due after now, and batches after `through`.
+    fn begin_after(&mut self, core: &Channel<'_>, as_of: AsOf, through: i64) -> Result<(), Refusal> {
+        let last = core.with_reader(|reader| core.ingest.commits(reader, through.saturating_sub(1), through));
+        let last = last.map_err(PublishError::Ingest)?;
+        let arrivals = Arrivals::after(through, last.last().map(Arc::as_ref));
+        // The clock of a world may have moved since the request began.
+        let before = core.world().and(self.until);
+        let (until, steps) = (before.max(Some(as_of.now())), self.steps);
+        let hash = std::mem::take(&mut self.hash);
+        *self = Publisher { until, arrivals, steps, hash, ..Publisher::default() };
         Ok(())
     }
 

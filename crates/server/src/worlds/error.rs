@@ -7,8 +7,10 @@ use paper::PaperError;
 use store::{AccountId, StoreError, WorldRow};
 use world::WrongState;
 
-use super::log::LINES_MAX;
 use crate::refusal::Refusal;
+
+/// Number of lines of a log from which a world is not moved any more.
+pub(super) const LINES_MAX: u64 = 1_000_000;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorldError {

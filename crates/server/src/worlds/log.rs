@@ -14,10 +14,9 @@ use sha2::{Digest, Sha256};
 use store::{Accounts, Hash, StoreError, WorldLine};
 
 use super::World;
+use super::error::LINES_MAX;
 use super::write::UNWRITTEN_MAX;
 
-/// Number of lines from which a world is not moved any more.
-pub(crate) const LINES_MAX: u64 = 1_000_000;
 /// Kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {

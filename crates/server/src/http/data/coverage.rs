@@ -292,10 +292,15 @@ pub(super) fn days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         Err(HistoryError::UnknownSecurity(_)) => return Err(Problem::not_found()),
         found => found.map_err(Refusal::from)?,
     };
-    // The number of trades is unknown until the day is over.
+    // Under a replay clock, the number of trades of the current date would reveal that no more
+    // follow.
+    let has_passed = |date: Date| match as_of {
+        AsOf::Live(_) => true,
+        AsOf::Replay(now) => date < venue.zone().date(now),
+    };
     let trades = |date: Date| match traded.iter().find(|traded| traded.day == date) {
         None => Some(0),
-        Some(traded) => (traded.last <= as_of.now()).then_some(traded.rows),
+        Some(traded) => has_passed(date).then_some(traded.rows),
     };
     let floors = sight.floors(symbol.market());
     let seen = found.days.iter().filter(|day| floors.day.is_none_or(|floor| floor <= day.date));

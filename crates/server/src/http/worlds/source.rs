@@ -20,7 +20,7 @@ pub(super) struct Source {
 
 #[derive(Debug)]
 enum SourceOf {
-    Account(Account),
+    Account(AccountId),
     World(Arc<World>),
 }
 
@@ -33,7 +33,7 @@ impl OwnerRequest<'_> {
         let (kind, name) = named.split_once(':').ok_or_else(malformed)?;
         let at = instant(at)?;
         let of = match kind {
-            "account" => SourceOf::Account(self.source_account(name, at)?),
+            "account" => SourceOf::Account(self.source_account(name, at)?.id),
             "world" => SourceOf::World(self.source_world(name, at)?),
             _ => return Err(malformed()),
         };
@@ -86,7 +86,7 @@ impl Source {
     /// Copies the account to that of a new world.
     pub(super) fn copy(&self, core: &Core, to: AccountId, by: &str) -> Result<(), WorldError> {
         match &self.of {
-            SourceOf::Account(account) => worlds::copy_plain_account(core, account.id, to, self.at, by),
+            SourceOf::Account(account) => worlds::copy_plain_account(core, *account, to, self.at, by),
             SourceOf::World(world) => worlds::copy_account(core, world, to, self.at, by),
         }
     }

@@ -151,6 +151,11 @@ impl Stock {
                 Some(passed) => passed < 60,
                 None => false,
             };
+            // The open of a minute with trades comes with the first of them, not from the candle.
+            let minute_s = minute.at.0..minute.at.0 + 60;
+            if is_forming && self.trades.iter().any(|(at, ..)| minute_s.contains(&at.0)) {
+                return None;
+            }
             let [open, high, low, close] = minute.prices.map(cents);
             // Volumes of A shares are in lots.
             let unit = if self.market == Market::Cn { 100 } else { 1 };
@@ -219,9 +224,8 @@ impl Data {
         for stock in &self.stocks {
             let name = stock.name;
             let lot = if stock.market == Market::Us { 1 } else { 100 };
-            if now.is_some_and(|now| stock.minutes.iter().all(|minute| minute.at > now)) {
-                continue;
-            }
+            // The rows about a security have no date of their own, so they are visible at any time.
+            // Only the day from which it is delisted is one.
             let delisted = if is_known(name, "2026-11-14") && name == "77.HK" { "2026-11-14" } else { "" };
             add(
                 "securities",

@@ -152,6 +152,29 @@ async fn trades_in_the_future_are_not_returned() {
 }
 
 #[tokio::test]
+async fn the_number_of_trades_of_a_day_is_shown_once_the_date_has_passed() {
+    let server = started().await;
+    let account = server.account("ann", unlimited());
+    // The last trade of the day is at 16:08:37. Until midnight, nobody knows that none follows.
+    let last = OPEN + 23_917;
+    let midnight = OPEN + 52_200;
+    for (now, wanted) in [
+        (OPEN - 601, json!(0)),
+        (OPEN + 59, Value::Null),
+        (last - 1, Value::Null),
+        (last, Value::Null),
+        (midnight - 1, Value::Null),
+        (midnight, json!(6)),
+    ] {
+        server.set_now(now);
+        let days = server.get("/v1/coverage/700.HK?end=2026-11-13", &account).await.json();
+        let day = days["data"]["days"].as_array().unwrap().iter().find(|day| day["date"] == "2026-11-13");
+        // The day is not listed before its first minute.
+        assert_eq!(day.map_or(&json!(0), |day| &day["trades"]), &wanted, "{now}");
+    }
+}
+
+#[tokio::test]
 async fn unanswerable_requests_are_refused_with_their_reason() {
     let server = started().await;
     let account = server.account("ann", unlimited());

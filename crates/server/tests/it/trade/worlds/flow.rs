@@ -258,8 +258,8 @@ async fn requests_wait_for_the_end_of_a_step_and_other_worlds_do_not() {
     drop(silent);
     let (stepped, candles) = tokio::join!(step, candles);
     assert_eq!(data(&stepped)["state"], "ended");
-    let last = candles["candlesticks"][0]["timestamp"].as_str().unwrap().to_owned();
-    assert!(*last > *"2026-11-04T07", "{last}");
+    let last = market_time(candles["candlesticks"][0]["timestamp"].as_i64().unwrap());
+    assert!(*last > *"2026-11-04T15", "{last}");
     let Packet::Response { id: of, body, .. } = other.packet().await else { panic!("no answer") };
     let [quote] = QuoteResponse::decode(&*body).unwrap().secu_quote.try_into().unwrap();
     assert_eq!((of, market_time(quote.timestamp)), (id, "2026-11-05T09:00:00Z".to_owned()));

@@ -127,7 +127,10 @@ async fn w4_the_days_roll_between_friday_and_monday_at_their_own_instants() {
         .filter(|line| ["expired", "rolled"].contains(&line["entry"]["event"]["type"].as_str().unwrap()))
         .map(|line| {
             let event = &line["entry"]["event"];
-            (text(&line["at"]), text(&event["type"]), event["market"].as_str().unwrap_or_default().to_owned())
+            let of = event["market"].as_str().unwrap_or_default().to_owned();
+            // The lines of a log do not go back in time, unlike the entries that were made later.
+            let own = market::Timestamp(line["entry"]["at"].as_i64().unwrap());
+            (own.to_string(), text(&event["type"]), of)
         })
         .collect();
     let event = |at: &str, kind: &str, market: &str| (at.to_owned(), kind.to_owned(), market.to_owned());
