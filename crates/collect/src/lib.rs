@@ -23,7 +23,7 @@ mod verify;
 
 pub use derive::{Derivation, derive};
 pub use jobs::{covered, last_complete_day};
-pub use link::{Connect, Link, Server, Time};
+pub use link::{Answered, Connect, Link, Server, Time};
 pub use plan::plan;
 pub use run::{CollectError, Progress, RunOptions, RunReport, Runner, Watch};
 pub use settings::{ListOptions, Login, Rate, Settings, State};

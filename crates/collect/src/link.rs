@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use source::{Addresses, Answer, Connection, Credentials, Event, Request, SourceError};
 
+/// An answer with the number of its request.
+pub type Answered = (u32, Result<Answer, SourceError>);
+
 /// A signed-in connection.
 pub trait Link {
     /// Sends a request and returns its number.
@@ -11,11 +14,7 @@ pub trait Link {
 
     /// Waits for the next answer; `None` when the time has passed. After an error that
     /// [`SourceError::ends_connection`], the link is dropped.
-    #[expect(clippy::type_complexity, reason = "a number and a result")]
-    fn receive(
-        &mut self,
-        at_most: Duration,
-    ) -> Result<Option<(u32, Result<Answer, SourceError>)>, SourceError>;
+    fn receive(&mut self, at_most: Duration) -> Result<Option<Answered>, SourceError>;
 }
 
 /// Opens connections.
@@ -53,10 +52,7 @@ impl Link for Connection {
         Connection::send(self, request.clone()).map(source::RequestId::number)
     }
 
-    fn receive(
-        &mut self,
-        at_most: Duration,
-    ) -> Result<Option<(u32, Result<Answer, SourceError>)>, SourceError> {
+    fn receive(&mut self, at_most: Duration) -> Result<Option<Answered>, SourceError> {
         // Without subscriptions there are no pushes; one that comes all the same is no answer.
         match Connection::receive(self, at_most)? {
             Some(Event::Answer { id, answer }) => Ok(Some((id.number(), answer))),

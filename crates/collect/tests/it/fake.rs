@@ -53,14 +53,15 @@ pub(crate) struct Source {
     pub(crate) faults: BTreeMap<u64, Fault>,
     pub(crate) excludes_anchor: bool,
     /// What happens to the series before a request of this number.
-    #[expect(clippy::type_complexity, reason = "a list of changes")]
-    pub(crate) changes: Vec<(u64, Box<dyn Fn(&mut BTreeMap<(Symbol, bool), Vec<Candle>>)>)>,
+    pub(crate) changes: Vec<(u64, Change)>,
     /// Limit of history requests in 30 seconds.
     pub(crate) window: usize,
     pub(crate) connections: u64,
     pub(crate) latency_ms: i64,
 }
 
+/// A change of the series of a source.
+pub(crate) type Change = Box<dyn Fn(&mut BTreeMap<(Symbol, bool), Vec<Candle>>)>;
 pub(crate) type Shared = Rc<RefCell<Source>>;
 
 impl Source {
