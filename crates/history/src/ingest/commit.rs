@@ -1,6 +1,6 @@
 //! A committed batch, and its bytes in the log.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
 use market::{Candle, Grain, Price, Session, Symbol, Timestamp, Trade, TradeDirection, TradeType, Turnover};
@@ -83,7 +83,7 @@ impl Commit {
     }
 
     /// Returns for each security the last number that is reserved for its rows.
-    pub fn last_numbers(&self) -> HashMap<&Symbol, i64> {
+    pub fn last_numbers(&self) -> BTreeMap<&Symbol, i64> {
         let symbols = self.candles.iter().map(|row| &row.symbol);
         let symbols = symbols.chain(self.trades.iter().map(|row| &row.symbol));
         symbols.enumerate().map(|(row, symbol)| (symbol, *self.numbers(row).end())).collect()
@@ -112,7 +112,7 @@ const FINAL: u8 = 2;
 impl Commit {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut symbols: Vec<&Symbol> = Vec::new();
-        let mut places = std::collections::HashMap::new();
+        let mut places = HashMap::new();
         let all = self.candles.iter().map(|row| &row.symbol).chain(self.trades.iter().map(|row| &row.symbol));
         for symbol in all {
             places.entry(symbol).or_insert_with(|| {

@@ -206,8 +206,8 @@ impl Merger {
 }
 
 /// Returns the last number that the batches reserve for the pushes of each security.
-fn last_numbers(commits: &[Arc<Commit>]) -> HashMap<&Symbol, i64> {
-    let mut last = HashMap::new();
+fn last_numbers(commits: &[Arc<Commit>]) -> BTreeMap<&Symbol, i64> {
+    let mut last = BTreeMap::new();
     commits.iter().for_each(|commit| last.extend(commit.last_numbers()));
     last
 }

@@ -56,8 +56,8 @@ impl Script {
         let address = listener.local_addr().unwrap();
         let (sender, seen) = channel();
         std::thread::spawn(move || {
-            let mut seen = Seen::default();
-            seen.http = answer_password(&mut listener.accept().unwrap().0);
+            let http = answer_password(&mut listener.accept().unwrap().0);
+            let mut seen = Seen { http, ..Seen::default() };
             let (mut stream, _) = listener.accept().unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             seen.upgrade = upgrade(&mut stream);

@@ -76,7 +76,7 @@ fn a_mirror_has_a_name_of_its_own_and_is_removed_with_all_its_rows() {
         credentials: b"sealed".to_vec(),
         created_at: NOW,
     };
-    assert_eq!(view.mirrors().unwrap(), [row.clone()]);
+    assert_eq!(view.mirrors().unwrap(), std::slice::from_ref(&row));
     assert_eq!((view.mirror("other").unwrap(), view.mirror("live").unwrap()), (Some(row), None));
     let list = view.mirror_securities(other).unwrap();
     let names: Vec<&str> = list.iter().map(|of| of.symbol.as_str()).collect();
@@ -113,7 +113,7 @@ fn derived_factors_are_replaced_and_invalidate_the_stored_factors() {
         [factor("2024-05-17", FactorKind::Cash, "3.4"), factor("2025-05-16", FactorKind::Bare, "0.95")];
     batch.put_derived_factors(&tencent, &first).unwrap();
     // Bare factors need computed factors; the others have corporate actions.
-    assert_eq!(batch.without_factors().unwrap(), [tencent.clone()]);
+    assert_eq!(batch.without_factors().unwrap(), std::slice::from_ref(&tencent));
     batch.put_factors(&tencent, b"factors").unwrap();
     batch.put_derived_factors(&tencent, &first).unwrap();
     assert_eq!(batch.factors(&tencent).unwrap().as_deref(), Some(&b"factors"[..]));
