@@ -15,9 +15,9 @@ use crate::failure::{Failure, usage};
 use crate::terminal;
 
 /// Log targets: the workspace's crates, and `requests` for request lines.
-const PARTS: [&str; 15] = [
-    "access", "block", "chandler", "feed", "files", "history", "market", "paper", "requests", "server",
-    "social", "store", "trading", "wire", "world",
+const PARTS: [&str; 18] = [
+    "access", "block", "chandler", "collect", "feed", "files", "history", "market", "mirror", "paper",
+    "requests", "server", "social", "source", "store", "trading", "wire", "world",
 ];
 
 static QUEUE: Queue = Queue::new();

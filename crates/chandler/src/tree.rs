@@ -19,6 +19,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
             "imports",
             "quarantine",
             "remove",
+            "mirror",
             "demo",
         ],
     ),

@@ -441,7 +441,7 @@ impl Core {
     /// Returns how long the server's market clock takes from now to `at`, or `None` if it is
     /// stopped before.
     pub(crate) fn time_until(&self, at: Timestamp) -> Option<Duration> {
-        self.market.wait(self.market_now().now(), at)
+        self.market.time_until(at)
     }
 
     /// Returns the server's market clock, to move it or read its speed.

@@ -23,6 +23,11 @@ pub trait MarketTime: Send + Sync {
         self.pace().wait(now, at)
     }
 
+    /// Returns how long the clock takes from now to `at`, or `None` if it is stopped before.
+    fn time_until(&self, at: Timestamp) -> Option<Duration> {
+        self.wait(self.as_of().now(), at)
+    }
+
     /// Moves a stopped clock forward.
     fn step_to(&self, _to: Timestamp) -> Result<(), CannotStep> {
         Err(CannotStep::NotStanding)

@@ -202,7 +202,7 @@ const THERE: &[&str] = &[
 const THERE_OPERATOR: &[&str] = &["clock", "clock +15s", "imports", "quarantine"];
 
 /// Commands that this test does not run on the local store, each with the reason.
-const NOT_HERE: [(&str, &str); 10] = [
+const NOT_HERE: [(&str, &str); 16] = [
     ("export", "its --format is that of the candles"),
     ("open", "serves until it is stopped; tests/it/open.rs"),
     ("demo", "makes a whole market; tests/it/demo.rs"),
@@ -213,6 +213,12 @@ const NOT_HERE: [(&str, &str); 10] = [
     ("account device deny", "needs the code of a login; tests/it/people.rs"),
     ("account ingest-token revoke", "needs the id of a token; tests/it/account.rs"),
     ("world run", "its program comes after the flags; tests/it/world_run.rs"),
+    ("mirror add", "needs another server; tests/it/mirror.rs"),
+    ("mirror plan", "needs another server; tests/it/mirror.rs"),
+    ("mirror run", "needs another server; tests/it/mirror.rs"),
+    ("mirror status", "needs another server; tests/it/mirror.rs"),
+    ("mirror verify", "needs another server; tests/it/mirror.rs"),
+    ("mirror remove", "needs another server; tests/it/mirror.rs"),
 ];
 const SERVER_ALONE: [&str; 6] =
     ["auth status", "clock", "connections", "logout", "world start", "world pause"];
@@ -244,7 +250,7 @@ pub(crate) fn commands_with(world: &World, flag: &str) -> BTreeSet<String> {
 }
 
 /// Appends to `wrong` the path of every field with a time in another format.
-fn check(value: &Value, path: &str, wrong: &mut Vec<String>) {
+pub(crate) fn check(value: &Value, path: &str, wrong: &mut Vec<String>) {
     match value {
         Value::Array(rows) => rows.iter().for_each(|row| check(row, &format!("{path}[]"), wrong)),
         Value::Object(fields) => fields.iter().for_each(|(name, value)| {

@@ -26,6 +26,7 @@ mod levels;
 mod list;
 mod login;
 mod manners;
+mod mirror;
 mod open;
 mod paper;
 mod paper_processes;

@@ -7,8 +7,8 @@ use history::mirror::MirrorStore;
 use serde_json::json;
 use source::Addresses;
 
-use super::find;
 use super::login::{seal, variable};
+use super::named::find;
 use crate::clock::Clock;
 use crate::command::again::confirm;
 use crate::context::CommandContext;

@@ -2,16 +2,16 @@
 
 mod add;
 mod login;
+mod named;
 mod plan;
 mod run;
 mod status;
 mod verify;
 
 use clap::{Args, Subcommand};
-use store::{MirrorRow, Store};
 
 use crate::context::CommandContext;
-use crate::failure::{Failure, usage};
+use crate::failure::Failure;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -43,23 +43,5 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         Command::Status(arguments) => status::run(arguments, context),
         Command::Verify(arguments) => verify::run(arguments, context),
         Command::Remove(arguments) => add::remove(arguments, context),
-    }
-}
-
-/// Returns the mirror of this name. Without a name, the only one.
-fn find(store: &Store, name: Option<&str>) -> Result<MirrorRow, Failure> {
-    let mut reader = store.reader()?;
-    let mut all = reader.view().mirrors()?;
-    match name {
-        Some(name) => all.into_iter().find(|mirror| mirror.name == name).ok_or_else(|| {
-            usage(format!("there is no mirror {name:?}: `chandler mirror status` lists them"))
-        }),
-        None => match (all.pop(), all.is_empty()) {
-            (Some(only), true) => Ok(only),
-            (None, _) => Err(usage("there is no mirror: `chandler mirror add NAME --http-url URL` adds one")),
-            (Some(_), false) => {
-                Err(usage("there are several mirrors: name one; `chandler mirror status` lists them"))
-            }
-        },
     }
 }

@@ -10,9 +10,8 @@ use mirror::Step;
 use serde_json::json;
 use store::{MirrorRow, Store};
 
-use super::find;
 use super::login::{MachineTime, MirrorServer};
-use super::run::{Silent, accept_terms, present, until};
+use super::named::{Silent, accept_terms, find, present, until};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::local::open_accounts;
@@ -98,7 +97,10 @@ pub(super) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         }))?);
     }
     let mut out = output::stdout();
-    let securities = count(plan.order.now.len() as u64, "security").replace("securitys", "securities");
+    let securities = match plan.order.now.len() {
+        1 => "1 security".to_owned(),
+        several => format!("{} securities", thousands(several as u64)),
+    };
     writeln!(
         out,
         "{securities}, {}, up to {} candles",

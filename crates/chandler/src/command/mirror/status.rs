@@ -10,7 +10,7 @@ use mirror::Month;
 use serde_json::{Value, json};
 use store::{MirrorJob, MirrorReport, MirrorRow, MirrorSecurity, View};
 
-use super::find;
+use super::named::find;
 use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::failure::Failure;

@@ -9,7 +9,7 @@ use market::Zone;
 use mirror::verify::{Difference, Sample};
 use serde_json::{Value, json};
 
-use super::find;
+use super::named::find;
 use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::failure::{Failure, found, usage};

@@ -196,7 +196,13 @@ impl Data {
         } else {
             stock.minutes[rng.below(stock.minutes.len())].at
         };
-        Timestamp(near.0 + rng.pick(&[-1, 0, 1, 20, 59, 60, 61, 300, 599, 600, 601, 3_600, 20_000]))
+        let at = near.0 + rng.pick(&[-1, 0, 1, 20, 59, 60, 61, 300, 599, 600, 601, 3_600, 20_000]);
+        // Paper accounts know the open of the running minute from its beginning. Quotes know it from
+        // its first trade, and a copy of what is known has only the one or the other.
+        let minute = at.div_euclid(60) * 60;
+        let of_minute = |(time, ..): &&(Timestamp, i64, i64)| (minute..minute + 60).contains(&time.0);
+        let first = self.stocks.iter().filter_map(|stock| stock.trades.iter().find(of_minute));
+        Timestamp(first.map(|(time, ..)| time.0).fold(at, i64::max))
     }
 
     fn today(&self, name: &str, now: Timestamp) -> Date {
