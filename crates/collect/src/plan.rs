@@ -7,7 +7,8 @@ use store::{MirrorJob, MirrorRow, MirrorSecurity};
 
 use crate::asking::Asking;
 use crate::convert::{limits_of, quota_of};
-use crate::run::{CollectError, RunOptions, Runner};
+use crate::error::CollectError;
+use crate::run::{RunOptions, Runner};
 use crate::{Settings, State, jobs};
 
 /// Plans a run: what would be requested. Asks for the profile only.

@@ -10,8 +10,9 @@ use store::{MirrorJob, MirrorReport};
 
 use crate::asking::{ATTEMPTS_MAX, Event, Turn};
 use crate::convert::{request_of, row_text};
+use crate::error::CollectError;
 use crate::jobs::{Job, Purpose};
-use crate::run::{CollectError, Run};
+use crate::run::Run;
 use crate::{Rate, derive};
 
 /// Pages of one transaction if the rate is not limited. Otherwise each page is one.

@@ -4,42 +4,23 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use history::import::ImportError;
-use history::ingest::IngestError;
 use history::mirror::{Collecting, MirrorCounts, MirrorPage, MirrorStore};
 use market::{Date, DateSpan, DayKind, Market, Period, Symbol, Timestamp, Venues};
 use mirror::recheck::Recheck;
 use mirror::{DateRange, Kind, Quota, RateLimits, STATICS_MAX};
 use source::{Answer, Request, SourceError};
-use store::{MirrorId, MirrorJob, MirrorReport, MirrorRow, MirrorSecurity, Store, StoreError};
+use store::{MirrorId, MirrorJob, MirrorReport, MirrorRow, MirrorSecurity, Store};
 
 use crate::asking::Asking;
 use crate::calendar::calendar_differences;
 use crate::convert::{limits_of, quota_of, security};
+use crate::error::CollectError;
 use crate::jobs::{self, Job, Wanted};
 use crate::reading::Active;
 use crate::{Connect, Rate, Settings, State, Time, today};
 
 /// How long a refusal of a security is remembered, in seconds.
 const NOTE_KEPT_S: i64 = 86_400;
-
-#[derive(Debug, thiserror::Error)]
-pub enum CollectError {
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Import(#[from] ImportError),
-    #[error(transparent)]
-    Ingest(#[from] IngestError),
-    #[error("the settings of the mirror cannot be read: {0}")]
-    Settings(#[from] serde_json::Error),
-    #[error(transparent)]
-    Series(#[from] mirror::SeriesError),
-    #[error(transparent)]
-    Plan(#[from] mirror::PlanError),
-}
 
 /// Options of one run.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@ use market::{Grain, Symbol, Venues};
 use source::Page;
 use store::Store;
 
-use crate::CollectError;
+use crate::error::CollectError;
 
 /// Stores candles of today as rows that arrive while a server runs, so that incomplete minutes are
 /// known to be incomplete. A day that is not over has no daily candle: it is built of its minutes.

@@ -56,7 +56,7 @@ use blocking_task::BlockingTask;
 pub(crate) use gateway::{Arrival, GatewayKind, Hub, Program};
 use outbox::Outbox;
 use pending::{EndedRequest, LinkRequest, LinkResponse, Pending};
-use session::{Admitted, Session, admit_trade};
+use session::{Admitted, REVOKED, Session, admit_trade};
 pub(crate) use transport::Transport;
 use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
 
@@ -86,8 +86,6 @@ const TURN_MAX: u32 = 32;
 /// Maximum heartbeat size in bytes. Heartbeats are echoed, and a compressed heartbeat could expand
 /// a thousandfold.
 const HEARTBEAT_MAX: usize = 1024;
-/// Close reason for a revoked account.
-const REVOKED: &str = "this account has been revoked";
 const _: () = assert!(PING_EVERY.as_secs() * 3 <= SILENCE_MAX.as_secs());
 
 /// Why the connection loop ended.

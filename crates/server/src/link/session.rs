@@ -28,6 +28,9 @@ use crate::trade_listeners::{Listening, TradeListeners};
 use crate::unsent::Tally;
 use crate::versions::Dated;
 
+/// Close reason for a revoked account.
+pub(super) const REVOKED: &str = "this account has been revoked";
+
 /// A signed-in connection. Dropping it releases its connection slot.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -155,7 +158,7 @@ pub(super) fn close_reason(kick: Kick) -> (CloseCode, String) {
         // A client that knows this code signs in again instead of resuming its session.
         Kick::Closed(ClosedBy::Owner) => (CloseCode::SessionExpired, "closed by the owner of the account"),
         Kick::Closed(ClosedBy::Operator) => (CloseCode::SessionExpired, "closed by the operator"),
-        Kick::Revoked => (CloseCode::Auth, super::REVOKED),
+        Kick::Revoked => (CloseCode::Auth, REVOKED),
         // With this code every client reconnects.
         Kick::ClockSetBack => (CloseCode::Shutdown, "the clock was set back"),
         // The protocol has no code for slow clients; with this one every client reconnects.

@@ -6,7 +6,7 @@
 use market::{Date, Symbol, Timestamp};
 
 use crate::candles::sql::COUNT_UP;
-use crate::candles::{NOTIFY, ingest_file};
+use crate::candles::{INGESTED, NOTIFY, ingest_file};
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Fault, Row, Value, signed};
 use crate::{Batch, Lane, Store, StoreError, View};
@@ -14,8 +14,6 @@ use crate::{Batch, Lane, Store, StoreError, View};
 /// Number of answers that are stored per source.
 pub const INGEST_ANSWERS_KEPT: i64 = 1_000;
 
-/// Payload of the notification of an appended batch. Others have a version, a number.
-pub(super) const INGESTED: &str = "ingested";
 /// Maximum number of old batches that one transaction removes.
 const REMOVED_MAX: i64 = 64;
 /// Maximum number of trade ids that one transaction removes: more than two batches add.

@@ -6,7 +6,7 @@ pub use batch::{Batch, Change};
 pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
 pub use bodies::Body;
 pub(crate) use copy::LocalCopy;
-pub(crate) use copy::sql::NOTIFY;
+pub(crate) use copy::sql::{INGESTED, NOTIFY};
 pub use copy::{CopyLoad, CopySettings, StoreNews};
 pub use finding::Finding;
 pub use ingest::{Append, INGEST_ANSWERS_KEPT, IngestBatch, IngestLog, IngestWriter, PartialMinute};

@@ -34,7 +34,6 @@ pub(crate) use fetch::{BODIES_MAX, FoundBody, Wanted, bodies as fetch_bodies};
 pub(crate) use file::BodyOf;
 pub(crate) use held::Mark;
 
-use super::ingest::INGESTED;
 use crate::StoreError;
 use crate::engine::home::Home;
 use crate::engine::postgres::{News, Server, Subject, Watch};
@@ -320,7 +319,7 @@ fn watch(server: &Arc<Server>, shared: Arc<Shared>) -> std::io::Result<Watch> {
             shared.notify(StoreNews::Changed);
         }
         // An appended batch does not change the version.
-        News::Notice { payload: INGESTED, .. } => shared.notify(StoreNews::Ingested),
+        News::Notice { payload: sql::INGESTED, .. } => shared.notify(StoreNews::Ingested),
         // Any client can send a notification, so its content is not trusted. The version is polled
         // instead.
         News::Notice { .. } | News::Listening => {

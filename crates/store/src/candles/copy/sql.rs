@@ -83,6 +83,9 @@ macro_rules! stored_trade_bodies {
     };
 }
 
+/// Payload of the notification of an appended batch. Others have a version, a number.
+pub(crate) const INGESTED: &str = "ingested";
+
 statements! {
     for &crate::candles::copy::sql::schema();
 
