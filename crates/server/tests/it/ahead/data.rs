@@ -151,11 +151,6 @@ impl Stock {
                 Some(passed) => passed < 60,
                 None => false,
             };
-            // The open of a minute with trades comes with the first of them, not from the candle.
-            let minute_s = minute.at.0..minute.at.0 + 60;
-            if is_forming && self.trades.iter().any(|(at, ..)| minute_s.contains(&at.0)) {
-                return None;
-            }
             let [open, high, low, close] = minute.prices.map(cents);
             // Volumes of A shares are in lots.
             let unit = if self.market == Market::Cn { 100 } else { 1 };
@@ -197,8 +192,9 @@ impl Data {
             stock.minutes[rng.below(stock.minutes.len())].at
         };
         let at = near.0 + rng.pick(&[-1, 0, 1, 20, 59, 60, 61, 300, 599, 600, 601, 3_600, 20_000]);
-        // Paper accounts know the open of the running minute from its beginning. Quotes know it from
-        // its first trade, and a copy of what is known has only the one or the other.
+        // Paper accounts know the open of the running minute from its beginning, quotes from its first
+        // trade. The copy of what is known has the open, so a minute with trades is compared from its
+        // first trade on, which is at the open.
         let minute = at.div_euclid(60) * 60;
         let of_minute = |(time, ..): &&(Timestamp, i64, i64)| (minute..minute + 60).contains(&time.0);
         let first = self.stocks.iter().filter_map(|stock| stock.trades.iter().find(of_minute));
