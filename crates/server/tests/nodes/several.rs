@@ -179,7 +179,7 @@ async fn ingested_rows_have_the_same_numbers_on_every_node() {
     let operator = one.access.create(&new, &Actor::Operator, machine_now()).unwrap();
     let account = one.account("ann", Terms::default());
     let ingest = async |seq: u32, high: &str| {
-        let row = json!({"symbol": "AAPL.US", "time": 1_784_122_320, "open": "190.3", "high": high,
+        let row = json!({"symbol": "AAPL.US", "time": 1_794_839_520, "open": "190.3", "high": high,
             "low": "190.1", "close": "190.2", "volume": 100 * seq, "turnover": "19000", "final": true});
         let batch = json!({"source": "feed", "seq": seq, "rows": [row]});
         let answer = one.post("/v1/ingest/candles", &operator, &batch.to_string()).await;

@@ -314,18 +314,12 @@ fn watch(server: &Arc<Server>, shared: Arc<Shared>) -> std::io::Result<Watch> {
     let channels = vec![server.schema().to_owned()];
     let subject = Subject { channels, question: crate::candles::sql::VERSION.text, every: POLL };
     Watch::start(server.clone(), subject, move |news| match news {
-        News::Number(version) => {
-            shared.announce(version);
-            shared.notify(StoreNews::Changed);
-        }
+        News::Number(version) => shared.announce(version),
         // An appended batch does not change the version.
         News::Notice { payload: sql::INGESTED, .. } => shared.notify(StoreNews::Ingested),
         // Any client can send a notification, so its content is not trusted. The version is polled
         // instead.
-        News::Notice { .. } | News::Listening => {
-            shared.queue.look();
-            shared.notify(StoreNews::Changed);
-        }
+        News::Notice { .. } | News::Listening => shared.queue.look(),
         News::Away(_) => {}
     })
 }

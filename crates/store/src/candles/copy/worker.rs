@@ -14,8 +14,8 @@ use super::file::{LocalFile, Size};
 use super::held::Mark;
 use super::queue::{FetchedBody, Work};
 use super::{POLL, Shared};
-use crate::StoreError;
 use crate::engine::Db;
+use crate::{StoreError, StoreNews};
 
 /// Delay before the next attempt after the file could not be created.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
@@ -86,10 +86,15 @@ impl Worker {
     pub(super) fn run(mut self) {
         while let Some((work, ticket)) = self.shared.queue.take(Instant::now() + POLL) {
             self.shared.turn.fetch_add(1, Ordering::Relaxed);
+            let version = self.origin.version;
             if let Err(trouble) = self.turn(&work) {
                 self.note(trouble);
             }
             self.shared.queue.answer(ticket);
+            // Only now: a listener that reads the copy finds the change.
+            if self.origin.version != version {
+                self.shared.notify(StoreNews::Changed);
+            }
         }
     }
 
