@@ -36,11 +36,11 @@ pub(crate) fn quota_of(
     now: Timestamp,
 ) -> Result<Quota, StoreError> {
     let month = Month::of(now);
-    let asked = view.mirror_month(id, &month.to_string())?;
+    let requested = view.mirror_month(id, &month.to_string())?;
     // A quota that the source called spent stays so until the next month.
     let is_spent = state.spent_month.as_deref() == Some(month.to_string().as_str());
     let own = if is_spent { Some(0) } else { options.quota };
-    Ok(Quota::new(month, asked, state.month_limit, own))
+    Ok(Quota::new(month, requested, state.month_limit, own))
 }
 
 pub(crate) fn request_of(request: &mirror::Request) -> Request {

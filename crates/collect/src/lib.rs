@@ -4,11 +4,10 @@
 //! `history::mirror`; this crate joins them. It reads no clock and opens no connection itself: both
 //! are arguments ([`Time`], [`Connect`]), so that tests run without waiting.
 //!
-//! Start at `run.rs`, the loop over requests; then `jobs.rs` (which series are read), `asking.rs`
+//! Start at `run.rs`, the loop over requests; then `jobs.rs` (which series are read), `requests.rs`
 //! (one connection with its pace, retries and reconnects) and `derive.rs` (factors). `settings.rs`
 //! is what is stored about a mirror.
 
-mod asking;
 mod calendar;
 mod convert;
 mod derive;
@@ -17,6 +16,7 @@ mod jobs;
 mod link;
 mod plan;
 mod reading;
+mod requests;
 mod run;
 mod settings;
 mod today;

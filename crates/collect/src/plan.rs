@@ -5,9 +5,9 @@ use mirror::{Adjust, DateRange, Kind, Plan, PlanOptions, Quota, RateLimits, Secu
 use source::{Answer, Request, SourceError};
 use store::{MirrorJob, MirrorRow, MirrorSecurity};
 
-use crate::asking::Asking;
 use crate::convert::{limits_of, quota_of};
 use crate::error::CollectError;
+use crate::requests::Requests;
 use crate::run::{RunOptions, Runner};
 use crate::{Settings, State, jobs};
 
@@ -19,14 +19,14 @@ pub fn plan(
 ) -> Result<(Plan, RateLimits, Quota), CollectError> {
     let settings: Settings = serde_json::from_str(&row.settings)?;
     let mut state = State::parse(&row.state);
-    let mut asking = Asking::new(runner.connect, runner.time, RateLimits::PUBLISHED, &state.recent_ms);
-    let profile = match asking.ask(Kind::Other, &Request::Profile, 0_usize)? {
+    let mut requests = Requests::new(runner.connect, runner.time, RateLimits::PUBLISHED, &state.recent_ms);
+    let profile = match requests.request(Kind::Other, &Request::Profile, 0_usize)? {
         Answer::Profile(profile) => profile,
         _ => return Err(SourceError::Invalid { what: "no profile".to_owned() }.into()),
     };
     let limits = limits_of(options.rate, &profile.rate_limits);
     state.month_limit = Some(profile.history_securities).filter(|limit| *limit > 0);
-    let now = asking.now();
+    let now = requests.now();
     let mut reader = runner.store.reader()?;
     let view = reader.view();
     let (list, stored) = (view.mirror_securities(row.id)?, view.mirror_jobs(row.id)?);

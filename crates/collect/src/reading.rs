@@ -8,10 +8,10 @@ use mirror::{Adjust, Charge, End, Kind, Month, Outcome};
 use source::{Answer, Page, SourceError};
 use store::{MirrorJob, MirrorReport};
 
-use crate::asking::{ATTEMPTS_MAX, Event, Turn};
 use crate::convert::{request_of, row_text};
 use crate::error::CollectError;
 use crate::jobs::{Job, Purpose};
+use crate::requests::{ATTEMPTS_MAX, Event, Turn};
 use crate::run::Run;
 use crate::{Rate, derive};
 
@@ -22,7 +22,7 @@ const PAGES_A_COMMIT: usize = 64;
 pub(crate) struct Active {
     job: Job,
     number: usize,
-    is_in_work: bool,
+    is_pending: bool,
     attempts: u32,
     /// Adjusted days differ from those received earlier.
     is_adjusted_anew: bool,
@@ -40,22 +40,22 @@ impl Run<'_> {
                 self.active.push(Active {
                     job,
                     number: next_number,
-                    is_in_work: false,
+                    is_pending: false,
                     attempts: 0,
                     is_adjusted_anew: false,
                 });
             }
-            if is_stopped && self.asking.in_work() == 0 || self.active.is_empty() {
+            if is_stopped && self.requests.pending() == 0 || self.active.is_empty() {
                 return self.flush();
             }
-            if self.asking.is_unreachable() {
+            if self.requests.is_unreachable() {
                 self.flush()?;
                 let reason = "the source has not answered for a quarter of an hour".to_owned();
                 return Err(SourceError::Closed { reason }.into());
             }
-            let idle = self.active.iter().position(|active| !active.is_in_work).filter(|_| !is_stopped);
+            let idle = self.active.iter().position(|active| !active.is_pending).filter(|_| !is_stopped);
             let turn = match idle {
-                Some(place) => match self.asking.turn(Kind::History) {
+                Some(place) => match self.requests.turn(Kind::History) {
                     Turn::Now => {
                         self.send(place)?;
                         continue;
@@ -65,14 +65,14 @@ impl Run<'_> {
                 None => Turn::AfterAnswer,
             };
             match turn {
-                Turn::Wait(time) if self.asking.in_work() == 0 => {
+                Turn::Wait(time) if self.requests.pending() == 0 => {
                     self.flush()?;
                     self.show();
-                    self.asking.wait(time);
+                    self.requests.wait(time);
                 }
                 _ => {
-                    for event in self.asking.receive() {
-                        self.meet(event)?;
+                    for event in self.requests.receive() {
+                        self.handle(event)?;
                     }
                 }
             }
@@ -87,7 +87,7 @@ impl Run<'_> {
         let Some(request) = active.job.walk.request(venue) else {
             return self.finish(number, "exhausted");
         };
-        let now = self.asking.now();
+        let now = self.requests.now();
         let charge = self.quota.as_mut().map_or(Charge::Free, |quota| quota.charge(&symbol, now));
         match charge {
             Charge::Free => {}
@@ -104,9 +104,12 @@ impl Run<'_> {
         }
         let request = request_of(&request);
         if let Some(active) = self.active.get_mut(place) {
-            active.is_in_work = true;
+            active.is_pending = true;
         }
-        self.asking.send(Kind::History, &request, number).into_iter().try_for_each(|event| self.meet(event))
+        self.requests
+            .send(Kind::History, &request, number)
+            .into_iter()
+            .try_for_each(|event| self.handle(event))
     }
 
     fn wait_for_month(&mut self, symbol: &Symbol, until: Timestamp) {
@@ -122,7 +125,7 @@ impl Run<'_> {
         self.queue.retain(|job| job.symbol() != symbol);
     }
 
-    fn meet(&mut self, event: Event<usize>) -> Result<(), CollectError> {
+    fn handle(&mut self, event: Event<usize>) -> Result<(), CollectError> {
         let (number, result) = match event {
             Event::Answer(number, answer) => (number, Ok(answer)),
             Event::Refused(number, error) => (number, Err((error, true))),
@@ -131,7 +134,7 @@ impl Run<'_> {
         let Some(active) = self.active.iter_mut().find(|active| active.number == number) else {
             return Ok(());
         };
-        active.is_in_work = false;
+        active.is_pending = false;
         match result {
             Ok(Answer::Candles(page)) => self.take(number, &page),
             Ok(_) => Err(SourceError::Invalid { what: "no candles".to_owned() }.into()),
@@ -151,7 +154,7 @@ impl Run<'_> {
     }
 
     fn take(&mut self, number: usize, page: &Page) -> Result<(), CollectError> {
-        let now = self.asking.now();
+        let now = self.requests.now();
         let Some(active) = self.active.iter_mut().find(|active| active.number == number) else {
             return Ok(());
         };
@@ -247,7 +250,7 @@ impl Run<'_> {
             .collect();
         self.store
             .write(|batch| adjusted.iter().try_for_each(|job| batch.remove_mirror_job(self.id, job)))?;
-        let now = self.asking.now();
+        let now = self.requests.now();
         let stored = self.store.view().mirror_jobs(self.id)?;
         let jobs: Vec<MirrorJob> = stored.into_iter().filter(|job| job.symbol == *symbol).collect();
         for job in self.jobs_of(symbol, &jobs, now)? {
@@ -274,7 +277,7 @@ impl Run<'_> {
             return Ok(());
         };
         let Active { job, .. } = self.active.remove(place);
-        let now = self.asking.now();
+        let now = self.requests.now();
         let (symbol, series) = (job.symbol().clone(), job.walk.series().clone());
         if job.purpose == Purpose::Again {
             let row = job.row(Some(outcome), now);
@@ -301,7 +304,7 @@ impl Run<'_> {
     /// Notes why a security was refused, and goes on with the next one.
     fn refused(&mut self, number: usize, error: &SourceError) -> Result<(), CollectError> {
         let Some(active) = self.active.iter().find(|active| active.number == number) else { return Ok(()) };
-        let (symbol, now) = (active.job.symbol().clone(), self.asking.now());
+        let (symbol, now) = (active.job.symbol().clone(), self.requests.now());
         let month = Month::of(now).to_string();
         let is_new = self.uncharged.remove(&symbol);
         if error.kind() == Some(source::Kind::QuotaSpent) {

@@ -11,16 +11,16 @@ use mirror::{DateRange, Kind, Quota, RateLimits, STATICS_MAX};
 use source::{Answer, Request, SourceError};
 use store::{MirrorId, MirrorJob, MirrorReport, MirrorRow, MirrorSecurity, Store};
 
-use crate::asking::Asking;
 use crate::calendar::calendar_differences;
 use crate::convert::{limits_of, quota_of, security};
 use crate::error::CollectError;
 use crate::jobs::{self, Job, Wanted};
 use crate::reading::Active;
+use crate::requests::Requests;
 use crate::{Connect, Rate, Settings, State, Time, today};
 
 /// How long a refusal of a security is remembered, in seconds.
-const NOTE_KEPT_S: i64 = 86_400;
+const REFUSED_SKIPPED_S: i64 = 86_400;
 
 /// Options of one run.
 #[derive(Clone, Debug, Default)]
@@ -93,12 +93,12 @@ impl Runner<'_> {
         let settings: Settings = serde_json::from_str(&row.settings)?;
         let mut state = State::parse(&row.state);
         let limits = limits_of(options.rate, &[]);
-        let asking = Asking::new(self.connect, self.time, limits, &state.recent_ms);
-        state.began_at = Some(asking.now().0);
+        let requests = Requests::new(self.connect, self.time, limits, &state.recent_ms);
+        state.began_at = Some(requests.now().0);
         state.ended_at = None;
         state.outcome = None;
         let mut run = Run {
-            asking,
+            requests,
             data: self.store,
             store: MirrorStore::open(self.store, self.venues)?,
             venues: self.venues,
@@ -125,8 +125,8 @@ impl Runner<'_> {
             Err(error) => error.to_string(),
         };
         run.state.outcome = Some(outcome);
-        run.state.ended_at = Some(run.asking.now().0);
-        run.report.requests = run.asking.requests();
+        run.state.ended_at = Some(run.requests.now().0);
+        run.report.requests = run.requests.sent();
         run.state.requests += run.report.requests;
         let flushed = run.flush();
         result?;
@@ -137,7 +137,7 @@ impl Runner<'_> {
 
 /// The state of a run.
 pub(crate) struct Run<'a> {
-    pub(crate) asking: Asking<'a, usize>,
+    pub(crate) requests: Requests<'a, usize>,
     pub(crate) data: &'a Store,
     pub(crate) store: MirrorStore,
     pub(crate) venues: &'a Venues,
@@ -181,20 +181,20 @@ impl Run<'_> {
     }
 
     fn read_profile(&mut self) -> Result<(), CollectError> {
-        let Answer::Profile(profile) = self.asking.ask(Kind::Other, &Request::Profile, 0)? else {
+        let Answer::Profile(profile) = self.requests.request(Kind::Other, &Request::Profile, 0)? else {
             return Err(SourceError::Invalid { what: "no profile".to_owned() }.into());
         };
         self.limits = limits_of(self.options.rate, &profile.rate_limits);
-        self.asking.set_limits(self.limits);
+        self.requests.set_limits(self.limits);
         self.state.month_limit = Some(profile.history_securities).filter(|limit| *limit > 0);
-        let now = self.asking.now();
+        let now = self.requests.now();
         self.quota = Some(quota_of(self.store.view(), self.id, &self.state, self.options, now)?);
         Ok(())
     }
 
     /// Returns the securities of this run, in order.
     fn choose(&mut self) -> Result<Vec<Symbol>, CollectError> {
-        let now = self.asking.now();
+        let now = self.requests.now();
         let (list, stored) =
             (self.store.view().mirror_securities(self.id)?, self.store.view().mirror_jobs(self.id)?);
         let unfinished: BTreeSet<&Symbol> =
@@ -202,7 +202,7 @@ impl Run<'_> {
         let mut symbols = Vec::with_capacity(list.len());
         for MirrorSecurity { symbol, note } in list {
             match note {
-                Some((reason, at)) if self.options.recheck.is_none() && now.0 - at.0 < NOTE_KEPT_S => {
+                Some((reason, at)) if self.options.recheck.is_none() && now.0 - at.0 < REFUSED_SKIPPED_S => {
                     self.report.refused.push((symbol, reason));
                 }
                 _ => symbols.push(symbol),
@@ -256,7 +256,7 @@ impl Run<'_> {
 
     /// Compares the trading days of a year with our calendar, once a day.
     fn compare_calendars(&mut self, symbols: &[Symbol]) -> Result<(), CollectError> {
-        let now = self.asking.now();
+        let now = self.requests.now();
         let today = self.venues.of(Market::Hk).zone().date(now).to_string();
         if self.state.calendar_on.as_deref() == Some(today.as_str()) || symbols.is_empty() {
             return Ok(());
@@ -275,7 +275,7 @@ impl Run<'_> {
                 }
                 let to = from.checked_add(DateSpan::new().days(30)).unwrap_or(last).min(last);
                 let request = Request::TradingDays { market, from, to };
-                match self.asking.ask(Kind::Other, &request, 0) {
+                match self.requests.request(Kind::Other, &request, 0) {
                     Ok(Answer::TradingDays(received)) => {
                         let days = venue.calendar().days(from, to);
                         let ours: BTreeMap<Date, DayKind> = days.collect();
@@ -302,10 +302,10 @@ impl Run<'_> {
                 return Ok(());
             }
             let request = Request::StaticInfo { symbols: symbols.to_vec() };
-            match self.asking.ask(Kind::Other, &request, 0) {
+            match self.requests.request(Kind::Other, &request, 0) {
                 Ok(Answer::StaticInfo(all)) => {
-                    let asked: BTreeSet<&Symbol> = symbols.iter().collect();
-                    let all = all.into_iter().filter(|info| asked.contains(&info.symbol));
+                    let requested: BTreeSet<&Symbol> = symbols.iter().collect();
+                    let all = all.into_iter().filter(|info| requested.contains(&info.symbol));
                     let securities: Vec<store::Security> = all.map(security).collect();
                     self.store.put_securities(&securities)?;
                 }
@@ -318,7 +318,7 @@ impl Run<'_> {
 
     /// Queues the series of the securities: all days first.
     fn fill_queue(&mut self, symbols: &[Symbol]) -> Result<(), CollectError> {
-        let now = self.asking.now();
+        let now = self.requests.now();
         let stored = self.store.view().mirror_jobs(self.id)?;
         let (mut days, mut minutes) = (VecDeque::new(), VecDeque::new());
         for symbol in symbols {
@@ -359,9 +359,9 @@ impl Run<'_> {
                 sessions,
                 count: source::Count::MAX,
             };
-            match self.asking.ask(Kind::Other, &request, 0) {
+            match self.requests.request(Kind::Other, &request, 0) {
                 Ok(Answer::Candles(page)) => {
-                    let now_ms = self.asking.now_ms();
+                    let now_ms = self.requests.now_ms();
                     today::put(self.data, self.venues, (self.name, symbol), &page, now_ms)?;
                 }
                 Ok(_) | Err(SourceError::Refused { .. }) => {}
@@ -382,9 +382,9 @@ impl Run<'_> {
         pages: &[MirrorPage],
         reports: &[MirrorReport],
     ) -> Result<(), CollectError> {
-        self.state.recent_ms = self.asking.recent_ms();
+        self.state.recent_ms = self.requests.recent_ms();
         let state = self.state.text();
-        let now = self.asking.now();
+        let now = self.requests.now();
         let mirror = Collecting { id: self.id, name: self.name, state: &state, now };
         let counts = self.store.commit(&mirror, pages, reports)?;
         let all = &mut self.report.counts;

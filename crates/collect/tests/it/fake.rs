@@ -144,11 +144,11 @@ impl Source {
                     return Err(refusal(*code));
                 }
                 let month = Month::of(Timestamp(now_ms / 1_000)).to_string();
-                let asked = self.month.entry(month).or_default();
-                if !asked.contains(symbol) && asked.len() >= self.quota {
+                let requested = self.month.entry(month).or_default();
+                if !requested.contains(symbol) && requested.len() >= self.quota {
                     return Err(refusal(301_607));
                 }
-                asked.insert(symbol.clone());
+                requested.insert(symbol.clone());
                 let is_day = *period == Period::Day;
                 let rows = match adjust {
                     Adjust::Forward => self.adjusted.get(symbol),
@@ -236,7 +236,7 @@ fn static_info(symbol: &Symbol) -> StaticInfo {
 }
 
 /// Opens links to a source.
-pub(crate) struct Door(pub(crate) Shared);
+pub(crate) struct Connector(pub(crate) Shared);
 
 struct FakeLink {
     source: Shared,
@@ -245,7 +245,7 @@ struct FakeLink {
     is_cut: bool,
 }
 
-impl Connect for Door {
+impl Connect for Connector {
     fn connect(&mut self, _: i64) -> Result<Box<dyn Link>, SourceError> {
         self.0.borrow_mut().connections += 1;
         let source = self.0.clone();

@@ -10,7 +10,7 @@ use market::{Candle, Candles, Date, Market, Session, Symbol, Timestamp, Venues};
 use mirror::recheck::Recheck;
 use store::{Access, Lane, MirrorRow, Series, Store};
 
-use crate::fake::{Door, Fault, Shared, Source, candle, hk};
+use crate::fake::{Connector, Fault, Shared, Source, candle, hk};
 
 /// 2026-03-18 17:00 in Hong Kong.
 const NOW: i64 = 1_773_824_400;
@@ -65,11 +65,11 @@ impl Target {
 
     fn run(&self, source: &Shared, options: &RunOptions) -> Result<RunReport, CollectError> {
         let time = source.borrow().time.clone();
-        let mut door = Door(source.clone());
+        let mut connector = Connector(source.clone());
         Runner {
             store: &self.store,
             venues: &self.venues,
-            connect: &mut door,
+            connect: &mut connector,
             time: &time,
             watch: &Silent,
             stop: &AtomicBool::new(false),
@@ -203,7 +203,7 @@ fn securities_beyond_the_quota_wait_for_the_next_month() {
     // New days of the first two wait, because the others have nothing yet.
     assert_eq!((report.waiting, report.complete), (vec![symbol("1.HK"), symbol("2.HK")], 2));
     assert_eq!(target.stored("4.HK", Grain::Day), of_source(&source, "4.HK", true, "2026-01-02"));
-    assert!(source.borrow().month.values().all(|asked| asked.len() <= 2));
+    assert!(source.borrow().month.values().all(|requested| requested.len() <= 2));
 }
 
 #[test]

@@ -14,15 +14,15 @@ pub(crate) const ATTEMPTS_MAX: u32 = 16;
 const ANSWER_WITHIN: Duration = Duration::from_secs(40);
 
 /// A connection with its pace. `K` identifies a request to the caller.
-pub(crate) struct Asking<'a, K> {
+pub(crate) struct Requests<'a, K> {
     connect: &'a mut dyn Connect,
     time: &'a dyn Time,
     link: Option<Box<dyn Link>>,
     pace: Pace,
-    in_work: BTreeMap<u32, (Ticket, K)>,
+    pending: BTreeMap<u32, (Ticket, K)>,
     /// Failed attempts to connect since the last answer.
     failures: u32,
-    requests: u64,
+    sent: u64,
 }
 
 /// What has happened to a request.
@@ -44,13 +44,13 @@ pub(crate) enum Turn {
     AfterAnswer,
 }
 
-impl<'a, K: Clone> Asking<'a, K> {
+impl<'a, K: Clone> Requests<'a, K> {
     pub(crate) fn new(
         connect: &'a mut dyn Connect,
         time: &'a dyn Time,
         limits: RateLimits,
         recent_ms: &[i64],
-    ) -> Asking<'a, K> {
+    ) -> Requests<'a, K> {
         let now = since_epoch(time.now_ms());
         let recent: Vec<Duration> = recent_ms.iter().map(|at| since_epoch(*at)).collect();
         // Without a former request there was none in work either.
@@ -58,8 +58,8 @@ impl<'a, K: Clone> Asking<'a, K> {
             true => Pace::new(limits),
             false => Pace::restored(limits, recent, now),
         };
-        let (link, in_work) = (None, BTreeMap::new());
-        Asking { connect, time, link, pace, in_work, failures: 0, requests: 0 }
+        let (link, pending) = (None, BTreeMap::new());
+        Requests { connect, time, link, pace, pending, failures: 0, sent: 0 }
     }
 
     pub(crate) fn set_limits(&mut self, limits: RateLimits) {
@@ -74,12 +74,12 @@ impl<'a, K: Clone> Asking<'a, K> {
         self.time.now_ms()
     }
 
-    pub(crate) fn requests(&self) -> u64 {
-        self.requests
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
     }
 
-    pub(crate) fn in_work(&self) -> usize {
-        self.in_work.len()
+    pub(crate) fn pending(&self) -> usize {
+        self.pending.len()
     }
 
     /// Returns the times of the history requests that count, in Unix milliseconds.
@@ -122,8 +122,8 @@ impl<'a, K: Clone> Asking<'a, K> {
         };
         match sent {
             Ok(id) => {
-                self.requests += 1;
-                self.in_work.insert(id, (ticket, key));
+                self.sent += 1;
+                self.pending.insert(id, (ticket, key));
                 Vec::new()
             }
             Err(error) => {
@@ -170,7 +170,7 @@ impl<'a, K: Clone> Asking<'a, K> {
 
     fn all_lost(&mut self, error: &dyn Fn() -> SourceError) -> Vec<Event<K>> {
         let mut events = Vec::new();
-        for (ticket, key) in std::mem::take(&mut self.in_work).into_values() {
+        for (ticket, key) in std::mem::take(&mut self.pending).into_values() {
             self.lost(ticket);
             events.push(Event::Failed(key, error()));
         }
@@ -179,7 +179,7 @@ impl<'a, K: Clone> Asking<'a, K> {
     }
 
     fn answered(&mut self, id: u32, answer: Result<Answer, SourceError>) -> Option<Event<K>> {
-        let (ticket, key) = self.in_work.remove(&id)?;
+        let (ticket, key) = self.pending.remove(&id)?;
         let now = since_epoch(self.time.now_ms());
         let (reply, event) = match answer {
             Ok(answer) => (Reply::Served, Event::Answer(key, answer)),
@@ -195,7 +195,7 @@ impl<'a, K: Clone> Asking<'a, K> {
     }
 
     /// Sends one request and waits for its answer, with none other in work.
-    pub(crate) fn ask(&mut self, kind: Kind, request: &Request, key: K) -> Result<Answer, SourceError> {
+    pub(crate) fn request(&mut self, kind: Kind, request: &Request, key: K) -> Result<Answer, SourceError> {
         let mut attempts = 0;
         loop {
             match self.turn(kind) {
