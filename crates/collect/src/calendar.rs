@@ -1,11 +1,11 @@
-//! Differences between the trading days of a source and ours.
+//! Differences between the trading days of a source and our calendar.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use market::{Date, DayKind, Market, Timestamp};
 use store::MirrorReport;
 
-/// Returns the days on which the calendars differ.
+/// Returns a report for each day on which the calendars differ.
 pub(crate) fn calendar_differences(
     market: Market,
     received: &source::Calendar,

@@ -1,4 +1,4 @@
-//! Conversions between the rules of a mirror, the protocol and the store.
+//! Conversions between the types of `mirror`, `source` and `store`.
 
 use market::{Candle, Timestamp};
 use mirror::{Adjust, Kind, Month, ProfileLimit, Quota, RateLimits};
@@ -25,7 +25,7 @@ pub(crate) fn limits_of(rate: Rate, profile: &[source::RateLimit]) -> RateLimits
     }
 }
 
-/// Number of the command whose requests are counted apart.
+/// Command 27, history candles, which has a separate rate limit.
 const HISTORY: u8 = 27;
 
 pub(crate) fn quota_of(
@@ -37,7 +37,7 @@ pub(crate) fn quota_of(
 ) -> Result<Quota, StoreError> {
     let month = Month::of(now);
     let requested = view.mirror_month(id, &month.to_string())?;
-    // A quota that the source called spent stays so until the next month.
+    // The source has refused a new security this month, so it refuses every other one too.
     let is_spent = state.spent_month.as_deref() == Some(month.to_string().as_str());
     let own = if is_spent { Some(0) } else { options.quota };
     Ok(Quota::new(month, requested, state.month_limit, own))

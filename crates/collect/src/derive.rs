@@ -1,4 +1,4 @@
-//! Corporate actions of a security, derived from its actual and adjusted days, and stored.
+//! Derives corporate actions from actual and adjusted daily candles, and stores them.
 
 use history::import::ImportError;
 use history::mirror::MirrorStore;
@@ -9,14 +9,14 @@ use num_rational::Ratio;
 use num_traits::Zero;
 use store::{DerivedFactor, FactorKind, MirrorId, MirrorReport};
 
-/// What was derived for a security.
+/// Result of deriving the corporate actions of a security.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Derivation {
     pub events: usize,
     pub reports: Vec<MirrorReport>,
 }
 
-/// Decimals of stored bounds.
+/// Number of decimals of stored interval bounds.
 const DECIMALS: u32 = 12;
 
 /// Derives and stores the corporate actions of a security.
@@ -44,13 +44,16 @@ pub fn derive(
             let others: Vec<&Action> =
                 stored.iter().filter(|action| action.ex_date == event.ex_date).collect();
             match event.action() {
-                // An action of another origin is known better than a derived one.
+                // An imported action is more reliable than a derived one.
                 Some(action) if others.iter().all(|other| Some(*other) == own.as_ref()) => {
                     actions.push(action)
                 }
                 Some(action) if !others.contains(&&action) => {
-                    let text =
-                        format!("{}: a stored corporate action is kept, not {}", event.ex_date, text(event));
+                    let text = format!(
+                        "{}: the stored corporate action was not replaced by {}",
+                        event.ex_date,
+                        text(event)
+                    );
                     reports.push(report(symbol, "factors", text, now));
                 }
                 _ => {}
@@ -72,7 +75,7 @@ fn derived_events(derived: &Derived) -> usize {
     derived.events.len()
 }
 
-/// Returns the days that both lists have.
+/// Returns the days that are in both lists.
 fn pairs(symbol: &Symbol, actual: &Candles, adjusted: &Candles) -> Vec<DayPair> {
     let zone = Zone::of(symbol.market());
     let mut received = adjusted.iter().peekable();
@@ -99,7 +102,7 @@ fn factor(event: &Event) -> DerivedFactor {
     DerivedFactor { ex_date: event.ex_date, kind, amount, low, high, width }
 }
 
-/// Returns the corporate action that was stored for a derived factor.
+/// Returns the corporate action that was stored with a derived factor, or `None` for a bare factor.
 fn action_of(factor: &DerivedFactor) -> Option<Action> {
     let none = Action::none(factor.ex_date);
     match factor.kind {
@@ -138,7 +141,7 @@ fn report(symbol: &Symbol, kind: &str, content: String, at: Timestamp) -> Mirror
     MirrorReport { kind: kind.to_owned(), symbol: Some(symbol.clone()), content, at }
 }
 
-/// Returns a number as a decimal, rounded down.
+/// Formats a number as a decimal, rounded down.
 fn decimal(number: &Ratio<BigInt>) -> String {
     let unit = BigInt::from(10u64.pow(DECIMALS));
     let scaled = (number * Ratio::from_integer(unit.clone())).floor().to_integer();

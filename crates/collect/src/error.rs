@@ -1,4 +1,4 @@
-//! Why a run cannot go on.
+//! Errors that end a run.
 
 use history::import::ImportError;
 use history::ingest::IngestError;

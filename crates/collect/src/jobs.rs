@@ -1,4 +1,4 @@
-//! Which series are read: what is unfinished, what is missing, and what is read again.
+//! The series that a run reads: unfinished, missing and rechecked ones.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,17 @@ use mirror::recheck::Recheck;
 use mirror::{Adjust, Bounds, DateRange, Position, Series, SeriesError, Sessions, Walk, gaps};
 use store::MirrorJob;
 
-/// Days of adjusted candles that are read again with new ones. If one differs, there was a corporate
-/// action, and all are read again.
+/// Number of days by which a request for new adjusted candles overlaps the stored ones. If an
+/// overlapping day differs, a corporate action has changed all earlier days, and they are read
+/// again.
 const OVERLAP_DAYS: i64 = 15;
 
 /// Why a series is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Purpose {
-    /// To have all its candles.
+    /// To collect its candles.
     History,
-    /// Because recent candles may have been corrected.
+    /// To find corrections of recent candles.
     Again,
 }
 
@@ -29,7 +30,7 @@ impl Purpose {
     }
 }
 
-/// A series that is read, and how far it is.
+/// A series to read, with its progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     pub(crate) walk: Walk,
@@ -39,7 +40,7 @@ pub(crate) struct Job {
     pub(crate) rows: u64,
 }
 
-/// What is wanted of a list.
+/// Which candles the user wants of a list of securities.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) periods: Vec<Period>,
@@ -61,7 +62,7 @@ impl Job {
         Job { walk: Walk::new(series, bounds), purpose, dates, pages: 0, rows: 0 }
     }
 
-    /// Continues a stored job. `None` if it cannot be read, and begins anew then.
+    /// Resumes a stored job. Returns `None` if the row is invalid; the job then begins anew.
     fn resumed(stored: &MirrorJob, venue: &Venue, now: Timestamp) -> Option<Job> {
         let series = series_of(stored)?;
         let dates = DateRange { from: stored.first_day, through: stored.last_day };
@@ -76,7 +77,7 @@ impl Job {
         &self.walk.series().symbol
     }
 
-    /// Returns the row to store.
+    /// Returns the row to store for this job.
     pub(crate) fn row(&self, outcome: Option<&str>, now: Timestamp) -> MirrorJob {
         let series = self.walk.series();
         MirrorJob {
@@ -101,7 +102,7 @@ fn series_of(stored: &MirrorJob) -> Option<Series> {
     Series::new(stored.symbol.clone(), period, adjust, Sessions::parse(&stored.sessions)?).ok()
 }
 
-/// Returns the ranges of days that a mirror has completely, by series.
+/// Returns the date ranges that a mirror has collected completely, by series.
 pub fn covered(stored: &[MirrorJob]) -> BTreeMap<Series, Vec<DateRange>> {
     let mut all: BTreeMap<Series, Vec<DateRange>> = BTreeMap::new();
     for job in stored.iter().filter(|job| job.outcome.is_some() && job.purpose == "history") {
@@ -113,7 +114,7 @@ pub fn covered(stored: &[MirrorJob]) -> BTreeMap<Series, Vec<DateRange>> {
     all
 }
 
-/// Returns the last trading day that is over.
+/// Returns the latest trading day that has ended.
 pub fn last_complete_day(venue: &Venue, now: Timestamp) -> Option<Date> {
     let today = venue.zone().date(now);
     let day = venue.calendar().on_or_before(today)?;
@@ -124,7 +125,7 @@ pub fn last_complete_day(venue: &Venue, now: Timestamp) -> Option<Date> {
 }
 
 /// Returns the jobs of a security: unfinished ones first, then days, then minutes. `stored` are the
-/// mirror's jobs of this security, and `present` the days that the store has by other means.
+/// mirror's jobs of this security, and `present` the date ranges that were imported otherwise.
 pub(crate) fn of_security(
     venue: &Venue,
     symbol: &Symbol,
@@ -154,12 +155,12 @@ pub(crate) fn of_security(
             let begun: Vec<DateRange> = begun.collect();
             let known = covered.get(&series).into_iter().flatten().copied();
             let present = present.iter().filter(|(of, _)| of == period).map(|(_, dates)| *dates);
-            // Adjusted days are never stored by other means.
+            // Imports have no adjusted days.
             let present: Vec<DateRange> = present.filter(|_| *adjust == Adjust::None).collect();
             let stored_days: Vec<DateRange> = known.chain(begun.iter().copied()).chain(present).collect();
             let last_covered = covered.get(&series).and_then(|all| all.iter().map(|of| of.through).max());
             if from <= through {
-                // Newest first, as the pages of a series.
+                // Newest first, like the pages of a series.
                 for dates in gaps(DateRange { from, through }, stored_days).into_iter().rev() {
                     let dates = match last_covered {
                         Some(last) if *adjust == Adjust::Forward && dates.from > last => {

@@ -1,12 +1,12 @@
-//! Fills a store from another server: sends the requests of a mirror and stores the answers.
+//! Fills a store from another server: sends the requests of a mirror and stores the responses.
 //!
-//! The rules are in the crate `mirror`, the protocol is in `source`, and the transactions are in
-//! `history::mirror`; this crate joins them. It reads no clock and opens no connection itself: both
-//! are arguments ([`Time`], [`Connect`]), so that tests run without waiting.
+//! This crate joins the rules of a mirror (`mirror`), the protocol client (`source`) and the
+//! transactions (`history::mirror`). It opens no connection and reads no clock: both are arguments
+//! ([`Connect`], [`Time`]), so tests run without waiting.
 //!
-//! Start at `run.rs`, the loop over requests; then `jobs.rs` (which series are read), `requests.rs`
-//! (one connection with its pace, retries and reconnects) and `derive.rs` (factors). `settings.rs`
-//! is what is stored about a mirror.
+//! Start at `run.rs`, the main loop. `jobs.rs` selects the series to read, `requests.rs` sends
+//! requests with rate limit, retries and reconnects, and `derive.rs` computes corporate actions.
+//! `settings.rs` defines the stored settings and state of a mirror.
 
 mod calendar;
 mod convert;

@@ -1,10 +1,10 @@
-//! What a run needs from outside: a connection and a clock.
+//! The connection and the clock of a run, which the caller provides.
 
 use std::time::Duration;
 
 use source::{Addresses, Answer, Connection, Credentials, Event, Request, SourceError};
 
-/// An answer with the number of its request.
+/// The number of a request and its response.
 pub type Answered = (u32, Result<Answer, SourceError>);
 
 /// A signed-in connection.
@@ -12,8 +12,8 @@ pub trait Link {
     /// Sends a request and returns its number.
     fn send(&mut self, request: &Request) -> Result<u32, SourceError>;
 
-    /// Waits for the next answer; `None` when the time has passed. After an error that
-    /// [`SourceError::ends_connection`], the link is dropped.
+    /// Waits for the next response. Returns `None` after `at_most`. The link is dropped after an
+    /// error for which [`SourceError::ends_connection`] is true.
     fn receive(&mut self, at_most: Duration) -> Result<Option<Answered>, SourceError>;
 }
 
@@ -22,21 +22,22 @@ pub trait Connect {
     fn connect(&mut self, now_ms: i64) -> Result<Box<dyn Link>, SourceError>;
 }
 
-/// A clock. Tests have one that moves when it is waited for.
+/// A clock. The clock of the tests advances when the code waits.
 pub trait Time {
-    /// Returns the machine's time in Unix milliseconds.
+    /// Returns the machine time in Unix milliseconds.
     fn now_ms(&self) -> i64;
 
-    /// Lets time pass, and returns how much of it the caller must spend itself.
+    /// Advances a simulated clock by `time`. Returns how long the caller must wait, which is zero
+    /// for a simulated clock.
     fn pass(&self, time: Duration) -> Duration;
 }
 
-/// A server, with the credentials of an account on it.
+/// A server and the credentials of an account on it.
 #[derive(Debug)]
 pub struct Server {
     pub addresses: Addresses,
     pub credentials: Credentials,
-    /// Asks for overnight data of the US.
+    /// Whether to request overnight data of US securities.
     pub overnight: bool,
 }
 
@@ -53,7 +54,7 @@ impl Link for Connection {
     }
 
     fn receive(&mut self, at_most: Duration) -> Result<Option<Answered>, SourceError> {
-        // Without subscriptions there are no pushes; one that comes all the same is no answer.
+        // The connection has no subscriptions. A push that arrives nevertheless is ignored.
         match Connection::receive(self, at_most)? {
             Some(Event::Answer { id, answer }) => Ok(Some((id.number(), answer))),
             Some(Event::Push { .. }) | None => Ok(None),

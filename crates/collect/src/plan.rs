@@ -1,4 +1,4 @@
-//! What a run would request, without requesting it.
+//! Plans the requests of a run without sending them.
 
 use market::Period;
 use mirror::{Adjust, DateRange, Kind, Plan, PlanOptions, Quota, RateLimits, Security};
@@ -11,7 +11,7 @@ use crate::requests::Requests;
 use crate::run::{RunOptions, Runner};
 use crate::{Settings, State, jobs};
 
-/// Plans a run: what would be requested. Asks for the profile only.
+/// Returns the plan of a run. Requests only the user profile, for the limits.
 pub fn plan(
     runner: &mut Runner<'_>,
     row: &MirrorRow,

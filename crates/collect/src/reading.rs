@@ -1,4 +1,4 @@
-//! Reads the series of a run, page by page: two requests in work, each of another series.
+//! Reads the series of a run page by page, with one pending request for each of two series.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,8 @@ use crate::requests::{ATTEMPTS_MAX, Event, Turn};
 use crate::run::Run;
 use crate::{Rate, derive};
 
-/// Pages of one transaction if the rate is not limited. Otherwise each page is one.
+/// Number of pages in a transaction if the rate is unlimited. With a limited rate, each page has a
+/// separate transaction.
 const PAGES_A_COMMIT: usize = 64;
 
 /// A series that is being read.
@@ -24,7 +25,7 @@ pub(crate) struct Active {
     number: usize,
     is_pending: bool,
     attempts: u32,
-    /// Adjusted days differ from those received earlier.
+    /// Whether received adjusted days differ from the stored ones.
     is_adjusted_anew: bool,
 }
 
@@ -92,7 +93,7 @@ impl Run<'_> {
         match charge {
             Charge::Free => {}
             Charge::New => {
-                // Stored before the request is sent, so that a kill never loses a charge.
+                // Stored before the request is sent, so that a crash does not lose the charge.
                 let month = Month::of(now).to_string();
                 self.store.write(|batch| batch.charge_mirror(self.id, &month, &symbol))?;
                 self.uncharged.insert(symbol);
@@ -145,7 +146,7 @@ impl Run<'_> {
                 let (attempts, symbol) = (active.attempts, active.job.symbol().clone());
                 if attempts >= ATTEMPTS_MAX {
                     self.drop_jobs(&symbol);
-                    self.watch.note(&format!("{symbol}: {error}; left for the next run"));
+                    self.watch.note(&format!("{symbol}: {error}; the next run tries again"));
                     self.report.failed.push((symbol, error.to_string()));
                 }
                 Ok(())
@@ -206,7 +207,7 @@ impl Run<'_> {
             self.flush()?;
         }
         if taken.outcome == Outcome::Restarted {
-            self.watch.note(&format!("{series}: the source has revised it; it is read again"));
+            self.watch.note(&format!("{series}: the source has revised the series; reading it again"));
         }
         match end {
             Some(end) => {
@@ -222,8 +223,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether received adjusted days differ from those received earlier for the same days:
-    /// then there was a corporate action, and all earlier ones are outdated.
+    /// Returns whether received adjusted days differ from the stored ones of the same dates. In
+    /// that case a corporate action has changed all earlier adjusted days.
     fn is_adjusted_anew(&mut self, page: &MirrorPage) -> Result<bool, CollectError> {
         let job = &page.job;
         let stored = self.store.view().mirror_jobs(self.id)?;
@@ -265,13 +266,14 @@ impl Run<'_> {
     }
 
     fn report_revised(&mut self, series: &mirror::Series, now: Timestamp) -> Result<(), CollectError> {
-        let content = format!("{series}: the source has revised it several times while it was read");
+        let content = format!("{series}: the source revised the series several times while it was read");
         let (kind, symbol) = ("revised".to_owned(), Some(series.symbol.clone()));
         self.report.reports += 1;
         self.commit(&[], &[MirrorReport { kind, symbol, content, at: now }])
     }
 
-    /// Removes a series that is read completely. When both kinds of days are, factors are derived.
+    /// Removes a completed series. Derives corporate actions once the actual and the adjusted days
+    /// of the security are complete.
     fn finish(&mut self, number: usize, outcome: &str) -> Result<(), CollectError> {
         let Some(place) = self.active.iter().position(|active| active.number == number) else {
             return Ok(());
@@ -301,7 +303,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Notes why a security was refused, and goes on with the next one.
+    /// Records why a security was refused, and drops its remaining jobs.
     fn refused(&mut self, number: usize, error: &SourceError) -> Result<(), CollectError> {
         let Some(active) = self.active.iter().find(|active| active.number == number) else { return Ok(()) };
         let (symbol, now) = (active.job.symbol().clone(), self.requests.now());
@@ -316,7 +318,7 @@ impl Run<'_> {
             return self.flush();
         }
         if is_new {
-            // The source counts only what it answers.
+            // The source does not count refused requests.
             if let Some(quota) = &mut self.quota {
                 quota.released(&symbol);
             }

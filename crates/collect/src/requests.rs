@@ -1,4 +1,5 @@
-//! One connection to a source: at the pace that the limits allow, opened again when it is lost.
+//! Sends requests over one connection: limits their rate, and reconnects when the connection is
+//! lost.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,12 +9,13 @@ use source::{Answer, Request, SourceError};
 
 use crate::{Connect, Link, Time};
 
-/// Attempts of a request before it is left for the next run: about a quarter of an hour.
+/// Maximum number of attempts of a request, which takes about a quarter of an hour. The next run
+/// tries again.
 pub(crate) const ATTEMPTS_MAX: u32 = 16;
-/// The longest wait for an answer. A link reports an overdue one itself, somewhat earlier.
+/// Maximum time to wait for a response. A link reports its own timeout somewhat earlier.
 const ANSWER_WITHIN: Duration = Duration::from_secs(40);
 
-/// A connection with its pace. `K` identifies a request to the caller.
+/// A connection whose requests are limited in rate. `K` identifies a request to the caller.
 pub(crate) struct Requests<'a, K> {
     connect: &'a mut dyn Connect,
     time: &'a dyn Time,
@@ -25,22 +27,22 @@ pub(crate) struct Requests<'a, K> {
     sent: u64,
 }
 
-/// What has happened to a request.
+/// Result of a request.
 #[derive(Debug)]
 pub(crate) enum Event<K> {
     Answer(K, Answer),
-    /// The server refused it.
+    /// The server refused the request.
     Refused(K, SourceError),
-    /// The connection was lost, or the server failed: the request can be sent again.
+    /// The connection was lost, or the server failed. The request can be sent again.
     Failed(K, SourceError),
 }
 
-/// Whether a request can be sent.
+/// Whether a request can be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Now,
     Wait(Duration),
-    /// When one in work is answered.
+    /// After the response to one of the pending requests.
     AfterAnswer,
 }
 
@@ -53,7 +55,7 @@ impl<'a, K: Clone> Requests<'a, K> {
     ) -> Requests<'a, K> {
         let now = since_epoch(time.now_ms());
         let recent: Vec<Duration> = recent_ms.iter().map(|at| since_epoch(*at)).collect();
-        // Without a former request there was none in work either.
+        // Without earlier requests, none was pending when the process ended.
         let pace = match recent.is_empty() {
             true => Pace::new(limits),
             false => Pace::restored(limits, recent, now),
@@ -82,7 +84,7 @@ impl<'a, K: Clone> Requests<'a, K> {
         self.pending.len()
     }
 
-    /// Returns the times of the history requests that count, in Unix milliseconds.
+    /// Returns the times of the history requests that count toward the limit, in Unix milliseconds.
     pub(crate) fn recent_ms(&self) -> Vec<i64> {
         self.pace.recent().map(|at| i64::try_from(at.as_millis()).unwrap_or(i64::MAX)).collect()
     }
@@ -96,7 +98,7 @@ impl<'a, K: Clone> Requests<'a, K> {
         }
     }
 
-    /// Waits without a request of its own in work, and answers pings in the meantime.
+    /// Waits while no request is pending, and answers pings in the meantime.
     pub(crate) fn wait(&mut self, time: Duration) {
         let own = self.time.pass(time);
         let is_lost = match &mut self.link {
@@ -111,8 +113,8 @@ impl<'a, K: Clone> Requests<'a, K> {
         }
     }
 
-    /// Sends a request, whose turn it must be. Returns what failed if there is no connection: this
-    /// request, and all in work.
+    /// Sends a request. The caller has checked with [`Self::turn`] that it may be sent. If there is
+    /// no connection, returns the failure of this request and of all pending ones.
     pub(crate) fn send(&mut self, kind: Kind, request: &Request, key: K) -> Vec<Event<K>> {
         let now = since_epoch(self.time.now_ms());
         let ticket = self.pace.sent(kind, now);
@@ -148,13 +150,12 @@ impl<'a, K: Clone> Requests<'a, K> {
         self.pace.answered(ticket, Reply::Failed, since_epoch(self.time.now_ms()));
     }
 
-    /// Returns whether the source has not answered for long.
+    /// Returns whether the source has failed to respond for all attempts.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.failures >= ATTEMPTS_MAX
     }
 
-    /// Waits for what happens to a request in work. Returns several events if the connection is
-    /// lost.
+    /// Waits for the result of a pending request. Returns several events if the connection is lost.
     pub(crate) fn receive(&mut self) -> Vec<Event<K>> {
         let Some(link) = &mut self.link else { return self.all_lost(&closed) };
         match link.receive(ANSWER_WITHIN) {
@@ -194,7 +195,7 @@ impl<'a, K: Clone> Requests<'a, K> {
         Some(event)
     }
 
-    /// Sends one request and waits for its answer, with none other in work.
+    /// Sends one request and waits for its response. No other request is pending.
     pub(crate) fn request(&mut self, kind: Kind, request: &Request, key: K) -> Result<Answer, SourceError> {
         let mut attempts = 0;
         loop {

@@ -1,4 +1,4 @@
-//! The loop over the requests of a mirror.
+//! The main loop of a run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use crate::reading::Active;
 use crate::requests::Requests;
 use crate::{Connect, Rate, Settings, State, Time, today};
 
-/// How long a refusal of a security is remembered, in seconds.
+/// How long a refused security is skipped, in seconds.
 const REFUSED_SKIPPED_S: i64 = 86_400;
 
 /// Options of one run.
@@ -30,25 +30,25 @@ pub struct RunOptions {
     pub quota: Option<u32>,
     pub rate: Rate,
     pub today: bool,
-    /// Days of a security that the store has by other means. They are not requested.
+    /// Date ranges of a security that were imported otherwise and are not requested.
     pub present: BTreeMap<Symbol, Vec<(Period, DateRange)>>,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Expected requests of series, and how many were answered.
+    /// Expected and answered requests for series.
     pub expected: u64,
     pub answered: u64,
     pub time_left: Duration,
-    /// Securities that may still be requested this month; `None` without a limit.
+    /// Number of securities that may still be requested this month. `None` if unlimited.
     pub quota_left: Option<usize>,
     pub counts: MirrorCounts,
     /// The series of the last page.
     pub series: String,
 }
 
-/// Is notified of the progress of a run.
+/// Receives the progress and the messages of a run.
 pub trait Watch {
     fn progress(&self, progress: &Progress);
     fn note(&self, text: &str);
@@ -60,22 +60,22 @@ pub struct RunReport {
     pub requests: u64,
     pub pages: u64,
     pub counts: MirrorCounts,
-    /// Securities whose series are complete.
+    /// Number of securities whose series are complete.
     pub complete: usize,
-    /// Securities that the source refused, and why.
+    /// Refused securities with the reason.
     pub refused: Vec<(Symbol, String)>,
-    /// Securities that failed too often, and how the last time.
+    /// Securities whose requests failed too often, with the last error.
     pub failed: Vec<(Symbol, String)>,
-    /// Securities that wait for the next month, which begins then.
+    /// Securities that need the quota of the next month, and the time at which it begins.
     pub waiting: Vec<Symbol>,
     pub waits_until: Option<Timestamp>,
-    /// Securities left out by `max_new`.
+    /// Securities left out because of `max_new`.
     pub held: Vec<Symbol>,
     pub reports: usize,
     pub is_stopped: bool,
 }
 
-/// Runs a mirror, for one thread.
+/// Runs a mirror on the calling thread.
 #[expect(missing_debug_implementations, reason = "it has functions")]
 pub struct Runner<'a> {
     pub store: &'a Store,
@@ -87,8 +87,8 @@ pub struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Requests what is missing and stores it, until only securities remain that wait for the next
-    /// month. Everything that was stored is kept if it fails or is stopped.
+    /// Requests and stores all missing candles, except those of securities that need the quota of
+    /// the next month. After an error or a stop, everything stored so far remains.
     pub fn run(&mut self, row: &MirrorRow, options: &RunOptions) -> Result<RunReport, CollectError> {
         let settings: Settings = serde_json::from_str(&row.settings)?;
         let mut state = State::parse(&row.state);
@@ -135,7 +135,7 @@ impl Runner<'_> {
     }
 }
 
-/// The state of a run.
+/// State of a run.
 pub(crate) struct Run<'a> {
     pub(crate) requests: Requests<'a, usize>,
     pub(crate) data: &'a Store,
@@ -151,13 +151,13 @@ pub(crate) struct Run<'a> {
     pub(crate) limits: RateLimits,
     pub(crate) quota: Option<Quota>,
     pub(crate) queue: VecDeque<Job>,
-    /// At most two: pages of a series are read one after the other.
+    /// At most two. Only one page of a series is requested at a time.
     pub(crate) active: Vec<Active>,
-    /// Pages that are not committed yet.
+    /// Received pages that are not committed yet.
     pub(crate) ready: Vec<MirrorPage>,
     pub(crate) progress: Progress,
     pub(crate) report: RunReport,
-    /// New securities of this run that were not answered yet.
+    /// Securities charged to the quota in this run that have had no response yet.
     pub(crate) uncharged: BTreeSet<Symbol>,
 }
 
@@ -192,7 +192,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the securities of this run, in order.
+    /// Returns the securities of this run, in the order in which they are read.
     fn choose(&mut self) -> Result<Vec<Symbol>, CollectError> {
         let now = self.requests.now();
         let (list, stored) =
@@ -209,7 +209,7 @@ impl Run<'_> {
             }
         }
         let Some(quota) = &self.quota else { return Ok(symbols) };
-        // Securities without requests need no quota.
+        // Securities that need no requests take no quota.
         let mut idle = Vec::new();
         let mut wanted = Vec::new();
         for symbol in symbols {
@@ -220,8 +220,8 @@ impl Run<'_> {
             }
         }
         self.report.complete = idle.len();
-        // A security that was never collected is unfinished too: otherwise, new days of the first ones
-        // of a long list would use up the quota of every month.
+        // A security without any jobs also counts as unfinished. Otherwise the new days of the
+        // first securities of a long list would use up the quota every month.
         let begun: BTreeSet<&Symbol> = stored.iter().map(|job| &job.symbol).collect();
         let is_unfinished = |symbol: &Symbol| unfinished.contains(symbol) || !begun.contains(symbol);
         let order = quota.order(&wanted, is_unfinished, self.options.max_new);
@@ -254,7 +254,7 @@ impl Run<'_> {
         Ok(jobs::of_security(venue, symbol, &wanted, stored, present, now)?)
     }
 
-    /// Compares the trading days of a year with our calendar, once a day.
+    /// Compares the trading days of the past year with our calendar, once a day.
     fn compare_calendars(&mut self, symbols: &[Symbol]) -> Result<(), CollectError> {
         let now = self.requests.now();
         let today = self.venues.of(Market::Hk).zone().date(now).to_string();
@@ -316,7 +316,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Queues the series of the securities: all days first.
+    /// Queues the series of the securities, all days before all minutes.
     fn fill_queue(&mut self, symbols: &[Symbol]) -> Result<(), CollectError> {
         let now = self.requests.now();
         let stored = self.store.view().mirror_jobs(self.id)?;
@@ -371,7 +371,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Commits the pages that are ready.
+    /// Commits the received pages.
     pub(crate) fn flush(&mut self) -> Result<(), CollectError> {
         let pages = std::mem::take(&mut self.ready);
         self.commit(&pages, &[])

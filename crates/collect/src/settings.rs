@@ -1,4 +1,4 @@
-//! What is stored about a mirror, as JSON.
+//! Settings and state of a mirror, stored as JSON.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use market::{Date, Period};
 use mirror::{ParseRateError, RateFactor, Sessions};
 use serde::{Deserialize, Serialize};
 
-/// Settings of a mirror. Secrets are stored apart from them, encrypted.
+/// Settings of a mirror. Secrets are stored separately, encrypted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     pub http_url: String,
@@ -20,7 +20,7 @@ pub struct Settings {
     pub list: ListOptions,
 }
 
-/// How an account signs in.
+/// Credentials with which a mirror signs in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Login {
@@ -29,7 +29,7 @@ pub enum Login {
     OAuth(String),
 }
 
-/// What is collected of the list of securities.
+/// What to collect for each security of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListOptions {
     pub periods: Vec<String>,
@@ -63,28 +63,30 @@ impl ListOptions {
     }
 }
 
-/// What a run leaves for the next one.
+/// State that a run stores for the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    /// Times of recent history requests, in Unix milliseconds, so that a restart keeps the rate.
+    /// Times of recent history requests, in Unix milliseconds. A restarted run counts them toward
+    /// the rate limit.
     pub recent_ms: Vec<i64>,
-    /// Securities that the account may request in a month.
+    /// Number of securities that the account may request in a month.
     pub month_limit: Option<u32>,
     /// The month, such as `2026-11`, in which the source refused a new security.
     pub spent_month: Option<String>,
-    /// The day on which calendars were compared.
+    /// The date of the last comparison of calendars.
     pub calendar_on: Option<String>,
     /// When the last run began and ended, in Unix seconds.
     pub began_at: Option<i64>,
     pub ended_at: Option<i64>,
-    /// The end of the last run.
+    /// The outcome of the last run.
     pub outcome: Option<String>,
     pub requests: u64,
 }
 
 impl State {
-    /// Reads the stored text. Unknown text is an empty state: it costs some requests.
+    /// Parses the stored text. Invalid text gives the default state, which costs a few extra
+    /// requests.
     pub fn parse(text: &str) -> State {
         serde_json::from_str(text).unwrap_or_default()
     }
@@ -98,7 +100,7 @@ impl State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
     Share(RateFactor),
-    /// Only for a server of one's own.
+    /// Only for a server that the user operates.
     Unlimited,
 }
 

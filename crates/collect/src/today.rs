@@ -1,4 +1,4 @@
-//! The candles of the current day, which may still be forming.
+//! The candles of the current day, of which the last may be incomplete.
 
 use history::ingest::{CandleInput, Head, Intake, Rows, Submitted};
 use market::{Grain, Symbol, Venues};
@@ -7,8 +7,8 @@ use store::Store;
 
 use crate::error::CollectError;
 
-/// Stores candles of today as rows that arrive while a server runs, so that incomplete minutes are
-/// known to be incomplete. A day that is not over has no daily candle: it is built of its minutes.
+/// Stores today's candles as ingested rows, so that incomplete minutes are marked as incomplete.
+/// Today has no daily candle yet; it is folded from the minutes.
 pub(crate) fn put(
     store: &Store,
     venues: &Venues,
@@ -41,7 +41,7 @@ pub(crate) fn put(
     for outcome in intake.commit(vec![batch])? {
         outcome?;
     }
-    // A server of the store may merge it first, or an import may be running: then it is merged later.
+    // A running server may merge the rows, or an import may hold the lock. They are merged later.
     match merger.merge(now) {
         Err(error) if !error.is_busy() => Err(error.into()),
         _ => Ok(count),

@@ -1,4 +1,4 @@
-//! Compares our adjusted days with those that a mirror has received. Nothing is requested.
+//! Compares our adjusted days with those that a mirror has received. Sends no requests.
 
 use history::HistoryError;
 use history::import::ImportError;
@@ -7,14 +7,15 @@ use market::{Symbol, Timestamp};
 use mirror::verify::Report;
 use store::MirrorId;
 
-/// The comparison of one security.
+/// Result of the comparison for one security.
 #[derive(Clone, Debug)]
 pub struct SecurityCheck {
     pub symbol: Symbol,
     pub report: Report,
 }
 
-/// Compares the days of a security that both sides have. `None` without received days.
+/// Compares the dates for which both sides have adjusted days. Returns `None` if none were
+/// received.
 pub fn verify(
     store: &mut MirrorStore,
     id: MirrorId,

@@ -1,5 +1,5 @@
-//! A source in memory that counts like the service: at most 60 history requests in any 30 seconds,
-//! and a number of securities in a month. It fails on request.
+//! A source in memory with the limits of the service: at most 60 history requests in any 30
+//! seconds, and a number of securities per month. Tests can inject faults.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -11,7 +11,7 @@ use market::{Candle, Date, Market, Price, Session, Symbol, Timestamp, Turnover, 
 use mirror::Month;
 use source::{Adjust, Answer, Calendar, Page, Period, Profile, RateLimit, Request, SourceError, StaticInfo};
 
-/// A clock that moves only when it is waited for.
+/// A clock that advances only when the code waits.
 #[derive(Clone)]
 pub(crate) struct VirtualTime(pub(crate) Rc<Cell<i64>>);
 
@@ -26,14 +26,14 @@ impl Time for VirtualTime {
     }
 }
 
-/// What a request does instead of being answered.
+/// A fault that replaces the response to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The connection is cut.
+    /// The connection is closed.
     Cut,
     /// The process ends.
     Kill,
-    /// The server answers this code.
+    /// The server responds with this error code.
     Code(u64),
 }
 
@@ -49,12 +49,12 @@ pub(crate) struct Source {
     pub(crate) history: Vec<i64>,
     pub(crate) requests: u64,
     pub(crate) refused: BTreeMap<Symbol, u64>,
-    /// Faults by the number of the request.
+    /// Faults by request number.
     pub(crate) faults: BTreeMap<u64, Fault>,
     pub(crate) excludes_anchor: bool,
-    /// What happens to the series before a request of this number.
+    /// Changes of the series, with the number of the request before which they happen.
     pub(crate) changes: Vec<(u64, Change)>,
-    /// Limit of history requests in 30 seconds.
+    /// Maximum number of history requests in 30 seconds.
     pub(crate) window: usize,
     pub(crate) connections: u64,
     pub(crate) latency_ms: i64,
@@ -85,7 +85,7 @@ impl Source {
         }))
     }
 
-    /// Adds days and the minutes of the last days of a security.
+    /// Adds the days of a security, and the minutes from `minutes_from` on.
     pub(crate) fn add(&mut self, symbol: &Symbol, from: Date, to: Date, minutes_from: Date) {
         let venue = self.venues.of(symbol.market()).clone();
         let seed = symbol.as_str().bytes().map(i64::from).sum::<i64>();
@@ -123,7 +123,7 @@ impl Source {
                 for (day, kind) in calendar.days(*from, *to) {
                     if kind == market::DayKind::Half { half_days.push(day) } else { full_days.push(day) }
                 }
-                // A difference that must be reported.
+                // A difference that the run must report.
                 full_days.retain(|day| day.to_string() != "2026-03-17");
                 Ok(Answer::TradingDays(Calendar { full_days, half_days }))
             }
@@ -235,7 +235,7 @@ fn static_info(symbol: &Symbol) -> StaticInfo {
     }
 }
 
-/// Opens links to a source.
+/// Opens links to a source in memory.
 pub(crate) struct Connector(pub(crate) Shared);
 
 struct FakeLink {
@@ -268,7 +268,7 @@ impl Link for FakeLink {
         let fault = source.faults.get(&number).copied();
         let answer = match fault {
             Some(Fault::Kill) => {
-                // The source has answered, and the process is gone.
+                // The source has counted the request, but the process ends before the response.
                 source.answer(request).ok();
                 drop(source);
                 std::panic::panic_any("killed");

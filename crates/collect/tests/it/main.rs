@@ -1,4 +1,4 @@
-//! Runs against a source in memory, with a clock that moves when it is waited for.
+//! Tests of runs against a source in memory, with a simulated clock.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 

@@ -1,4 +1,4 @@
-//! Whole runs.
+//! Complete runs of a mirror.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::AtomicBool;
@@ -104,7 +104,7 @@ fn source_of(symbols: &[&str]) -> Shared {
     source
 }
 
-/// Returns the candles of a source from a day on.
+/// Returns the candles of a source from a date on.
 fn of_source(source: &Shared, text: &str, is_day: bool, from: &str) -> Vec<Candle> {
     let source = source.borrow();
     let from = hk().zone().midnight(date(from));
@@ -112,7 +112,7 @@ fn of_source(source: &Shared, text: &str, is_day: bool, from: &str) -> Vec<Candl
 }
 
 #[test]
-fn a_run_stores_what_the_source_has_and_ends() {
+fn a_run_stores_all_candles_of_the_source() {
     let (source, target) = (source_of(&["700.HK", "5.HK"]), Target::new(&["700.HK", "5.HK"], "2018-01-01"));
     let report = target.done(&source);
     assert_eq!((report.complete, report.refused.len(), report.waiting.len()), (2, 0, 0));
@@ -127,14 +127,14 @@ fn a_run_stores_what_the_source_has_and_ends() {
     let texts: Vec<&str> = reports.iter().map(|report| report.content.as_str()).collect();
     assert_eq!(texts, ["HK 2026-03-17: closed at the source, a full day in our calendar"]);
 
-    // A second run has nothing to request but the limits.
+    // A second run requests no history.
     let before = source.borrow().history.len();
     assert_eq!(target.done(&source).counts, history::mirror::MirrorCounts::default());
     assert_eq!(source.borrow().history.len(), before);
 }
 
 #[test]
-fn a_run_that_is_killed_and_cut_anywhere_stores_the_same() {
+fn runs_with_kills_and_lost_connections_store_the_same_candles() {
     let symbols = ["700.HK", "5.HK", "388.HK"];
     let expected = Target::new(&symbols, "2018-01-01");
     expected.done(&source_of(&symbols));
@@ -175,7 +175,7 @@ fn a_run_that_is_killed_and_cut_anywhere_stores_the_same() {
 }
 
 #[test]
-fn the_rate_of_the_source_is_never_exceeded() {
+fn a_run_never_exceeds_the_rate_limit_of_the_source() {
     let symbols: Vec<String> = (1..=12).map(|number| format!("{number}.HK")).collect();
     let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
     let (source, target) = (source_of(&symbols), Target::new(&symbols, "2018-01-01"));
@@ -200,14 +200,14 @@ fn securities_beyond_the_quota_wait_for_the_next_month() {
 
     source.borrow().time.0.set(1_774_972_800_000);
     let report = target.done(&source);
-    // New days of the first two wait, because the others have nothing yet.
+    // Securities without any candles take precedence over new days of the first two.
     assert_eq!((report.waiting, report.complete), (vec![symbol("1.HK"), symbol("2.HK")], 2));
     assert_eq!(target.stored("4.HK", Grain::Day), of_source(&source, "4.HK", true, "2026-01-02"));
     assert!(source.borrow().month.values().all(|requested| requested.len() <= 2));
 }
 
 #[test]
-fn a_quota_that_is_spent_elsewhere_ends_new_securities_only() {
+fn a_quota_used_by_another_program_stops_only_new_securities() {
     let symbols = ["1.HK", "2.HK", "3.HK"];
     let (source, target) = (source_of(&symbols), Target::new(&symbols, "2026-01-02"));
     source
@@ -218,14 +218,14 @@ fn a_quota_that_is_spent_elsewhere_ends_new_securities_only() {
         .extend((1_000..1_099).map(|number| symbol(&format!("{number}.HK"))));
     let report = target.done(&source);
     assert_eq!((report.complete, report.waiting.len()), (1, 2));
-    // The next run does not try again.
+    // The next run does not request the refused securities again.
     let before = source.borrow().history.len();
     assert_eq!(target.done(&source).waiting.len(), 2);
     assert_eq!(source.borrow().history.len(), before);
 }
 
 #[test]
-fn a_refused_security_is_noted_and_the_next_one_follows() {
+fn a_run_continues_after_a_refused_security() {
     let symbols = ["1.HK", "2.HK", "3.HK", "4.HK"];
     let (source, target) = (source_of(&symbols), Target::new(&symbols, "2026-01-02"));
     for (text, code) in [("1.HK", 301_600), ("2.HK", 301_603), ("3.HK", 301_604)] {
@@ -234,10 +234,10 @@ fn a_refused_security_is_noted_and_the_next_one_follows() {
     let report = target.done(&source);
     let refused: Vec<&str> = report.refused.iter().map(|(symbol, _)| symbol.as_str()).collect();
     assert_eq!((refused, report.complete), (vec!["1.HK", "2.HK", "3.HK"], 1));
-    // A refused request charges nothing.
+    // A refused request is not charged.
     let mut reader = target.store.reader().unwrap();
     assert_eq!(reader.view().mirror_month(target.row().id, "2026-03").unwrap(), [symbol("4.HK")]);
-    // They are not requested again on the same day, and are on the next.
+    // Refused securities are requested again only on the next day.
     let before = source.borrow().history.len();
     assert_eq!(target.done(&source).refused.len(), 3);
     assert_eq!(source.borrow().history.len(), before);
@@ -257,7 +257,7 @@ fn a_source_that_excludes_the_anchor_is_read_without_gaps() {
 }
 
 #[test]
-fn history_that_is_revised_under_way_is_read_again() {
+fn history_that_is_revised_during_a_run_is_read_again() {
     let (source, target) = (source_of(&["700.HK"]), Target::new(&["700.HK"], "2018-01-01"));
     let double = |series: &mut std::collections::BTreeMap<(Symbol, bool), Vec<Candle>>| {
         for row in series.get_mut(&(symbol("700.HK"), true)).unwrap() {
@@ -293,9 +293,9 @@ fn candles_off_the_grid_are_quarantined() {
 }
 
 #[test]
-fn new_days_and_corrections_are_collected_later() {
+fn later_runs_collect_new_days_and_corrections() {
     let (source, target) = (source_of(&["700.HK"]), Target::new(&["700.HK"], "2026-01-02"));
-    // On the 13th, a Friday, after the close.
+    // After the close on Friday, the 13th.
     source.borrow().time.0.set((NOW - 5 * 86_400) * 1_000);
     target.done(&source);
     assert_eq!(
@@ -318,7 +318,7 @@ fn new_days_and_corrections_are_collected_later() {
 }
 
 #[test]
-fn a_source_that_refuses_the_credentials_ends_the_run() {
+fn a_run_fails_if_the_source_refuses_the_credentials() {
     struct Refusing;
     impl collect::Connect for Refusing {
         fn connect(&mut self, _: i64) -> Result<Box<dyn collect::Link>, source::SourceError> {
