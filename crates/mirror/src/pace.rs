@@ -1,6 +1,6 @@
-//! Rate of requests. The other server counts requests when they arrive, which is at an unknown
-//! instant between sending and the answer. A request is therefore counted until a window after its
-//! **answer**: then no window of the other server ever holds more than the limit.
+//! Rate limits. The other server counts a request when it arrives, at an unknown instant between
+//! sending and the response. This limiter therefore counts a request until one window after its
+//! **response**, so no window of the other server contains more requests than the limit.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,20 +13,20 @@ pub const WINDOW_S: u64 = 30;
 /// History requests in a window. The published limit is 60; the difference covers requests that the
 /// user sends with other programs.
 const HISTORY_MAX: u32 = 55;
-/// Requests of all commands in a second. The published limit is 10.
+/// Requests of all commands per second. The published limit is 10.
 const SECOND_MAX: u32 = 8;
-/// Requests in work. The published limit is 5.
+/// Maximum number of pending requests. The published limit is 5.
 const IN_WORK_MAX: usize = 2;
-/// Wait after the answer "too many requests".
+/// Wait after the response "too many requests".
 const TOO_FAST_WAIT: Duration = Duration::from_secs(30);
-/// Time for which the rate is halved after that wait.
+/// How long the rate is halved after that wait.
 const SLOW_TIME: Duration = Duration::from_secs(600);
-/// Largest number of halvings that are in effect together.
+/// Maximum number of halvings that apply together.
 const HALVINGS_MAX: u32 = 4;
-/// Longest wait after internal errors and timeouts.
+/// Maximum wait after internal errors and timeouts.
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
 
-/// Which limits a request counts toward.
+/// The limit toward which a request counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Command 27.
@@ -42,15 +42,15 @@ struct Limit {
     window: Duration,
 }
 
-/// Limits of the two kinds of requests.
+/// Rate limits of both kinds of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimits {
     history: Limit,
     all: Limit,
 }
 
-/// A row of `rate_limit` in the user profile: a bucket of `burst` tokens, to which `limit` tokens are
-/// added each second. Negative values mean no limit.
+/// A row of `rate_limit` in the user profile: a bucket of `burst` tokens that refills by `limit`
+/// tokens per second. Negative values mean unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfileLimit {
     pub kind: Kind,
@@ -58,7 +58,7 @@ pub struct ProfileLimit {
     pub burst: i32,
 }
 
-/// Share of the rate that a mirror may use, above 0 and at most 1, in thousandths.
+/// Share of the rate that a mirror may use, in thousandths: above 0 and at most 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RateFactor(NonZeroU32);
 
@@ -66,29 +66,29 @@ pub struct RateFactor(NonZeroU32);
 #[error("{0:?} is not a rate: write a number from 0.001 to 1 with at most three decimals")]
 pub struct ParseRateError(String);
 
-/// Whether a request may be sent.
+/// When a request may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     Ready,
     /// Not before this instant.
     Wait(Duration),
-    /// Not before one of the requests in work is answered.
+    /// After one of the pending requests is answered.
     InWork,
 }
 
-/// A request that was sent. [`Pace::answered`] takes it back.
+/// A sent request. Pass it to [`Pace::answered`].
 #[derive(Debug, PartialEq, Eq, Hash)]
 #[must_use = "a request counts as in work until it is answered"]
 pub struct Ticket(u64);
 
-/// What became of a request, as far as the rate depends on it.
+/// Result of a request, as far as it affects the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// An answer, or a refusal that concerns only this security.
+    /// A response, or a refusal that concerns only this security.
     Served,
     /// 3/301606: too many requests.
     TooFast,
-    /// 301602 (internal error), a timeout or a lost connection.
+    /// 301602 (internal error), a timeout, or a lost connection.
     Failed,
 }
 
@@ -100,17 +100,18 @@ struct Sent {
     answered: Option<Duration>,
 }
 
-/// State of the pace of one mirror. Instants are durations since a fixed epoch of the caller, such
-/// as the Unix epoch; an instant before an earlier one counts as the earlier one.
+/// Rate limiter of one mirror. Instants are durations since a fixed epoch of the caller, such as
+/// the Unix epoch. If the caller's clock goes back, the latest earlier instant is used.
 #[derive(Clone, Debug)]
 pub struct Pace {
     limits: RateLimits,
-    /// Requests that still count, in the order of sending.
+    /// Requests that count toward the limit, in the order of sending.
     sent: VecDeque<Sent>,
     next_id: u64,
     latest: Duration,
     paused_until: Duration,
-    /// Instant of the last refusal. Requests that were in work then are refused for the same reason.
+    /// Instant of the last refusal. Requests that were pending then are refused for the same
+    /// reason.
     refused_at: Option<Duration>,
     halvings: u32,
     slow_until: Duration,
@@ -120,8 +121,8 @@ pub struct Pace {
 }
 
 impl Limit {
-    /// Returns the limit multiplied by `thousandths / 1000`. If not even one request is left, the
-    /// window is extended instead.
+    /// Returns the limit multiplied by `thousandths / 1000`. If the result is less than one
+    /// request, the window is extended instead.
     fn scaled(self, thousandths: u32) -> Limit {
         let product = u64::from(self.count) * u64::from(thousandths);
         match u32::try_from(product / 1000) {
@@ -136,21 +137,21 @@ impl Limit {
 }
 
 impl RateLimits {
-    /// The limits of a mirror whose profile gives no lower ones.
+    /// The limits of a mirror unless the profile has lower ones.
     pub const PUBLISHED: RateLimits = RateLimits {
         history: Limit { count: HISTORY_MAX, window: Duration::from_secs(WINDOW_S) },
         all: Limit { count: SECOND_MAX, window: Duration::from_secs(1) },
     };
 
-    /// No limits: for a server of one's own.
+    /// Unlimited, for a server that the user operates.
     pub const UNLIMITED: RateLimits = RateLimits {
         history: Limit { count: u32::MAX, window: Duration::from_secs(1) },
         all: Limit { count: u32::MAX, window: Duration::from_secs(1) },
     };
 
-    /// Returns the limits of a mirror with this user profile. A bucket permits `burst + limit × s`
-    /// requests in s seconds. That number limits the window; the pace within the window is a matter
-    /// of the published SDKs, for which the profile is written.
+    /// Returns the limits for this user profile. A bucket permits `burst + limit × s` requests in s
+    /// seconds, which limits the requests in a window. The profile's rate per second is for SDKs
+    /// and is not used.
     pub fn of_profile(profile: &[ProfileLimit]) -> RateLimits {
         let mut limits = RateLimits::PUBLISHED;
         for row in profile {
@@ -167,7 +168,8 @@ impl RateLimits {
         limits
     }
 
-    /// Returns the limits that leave the remaining share to other programs of the same user.
+    /// Returns the limits multiplied by a factor, which leaves the rest to other programs of the
+    /// same user.
     pub fn scaled(self, factor: RateFactor) -> RateLimits {
         self.by(factor.0.get())
     }
@@ -176,7 +178,7 @@ impl RateLimits {
         RateLimits { history: self.history.scaled(thousandths), all: self.all.scaled(thousandths) }
     }
 
-    /// Returns the time that a number of requests takes, without the time of the answers.
+    /// Returns how long a number of requests takes, without the response times.
     pub fn time_for(&self, history: u64, other: u64) -> Duration {
         let of = |limit: Limit, requests: u64| {
             let nanos = limit.window.as_nanos().saturating_mul(u128::from(requests));
@@ -243,9 +245,9 @@ impl Pace {
         }
     }
 
-    /// Continues after a restart with the instants of the history requests that [`Pace::recent`]
-    /// returned, so that a window which contains the restart respects the limit too. The requests that
-    /// were in work when the process ended count as answered now.
+    /// Restores the limiter after a restart. `recent` is the result of [`Pace::recent`], so a
+    /// window that contains the restart is limited too. Requests that were pending when the process
+    /// ended count as answered now.
     pub fn restored(limits: RateLimits, recent: impl IntoIterator<Item = Duration>, now: Duration) -> Pace {
         let mut pace = Pace::new(limits);
         let mut recent: Vec<Duration> = recent.into_iter().map(|at| at.min(now)).collect();
@@ -260,18 +262,18 @@ impl Pace {
         pace
     }
 
-    /// Returns when the history requests that still count were answered.
+    /// Returns when the history requests that count toward the limit were answered.
     pub fn recent(&self) -> impl Iterator<Item = Duration> + '_ {
         let history = self.sent.iter().filter(|sent| sent.kind == Kind::History);
         history.filter_map(|sent| sent.answered)
     }
 
-    /// Replaces the limits, when the profile has been read or the user has changed the factor.
+    /// Replaces the limits, after the profile was read or the user has changed the factor.
     pub fn set_limits(&mut self, limits: RateLimits) {
         self.limits = limits;
     }
 
-    /// Returns whether a request may be sent now.
+    /// Returns when a request may be sent.
     pub fn next(&mut self, kind: Kind, now: Duration) -> Next {
         let now = self.advance(now);
         if now < self.paused_until {
@@ -307,7 +309,7 @@ impl Pace {
         let now = self.advance(now);
         let Some(sent) = self.sent.iter_mut().find(|sent| sent.id == ticket.0) else { return };
         sent.answered = Some(now);
-        // Requests that were in work together are refused together, which is one event.
+        // Requests that were pending together are refused together, which counts as one event.
         let sent_at = sent.at;
         let is_known = |event: Option<Duration>| event.is_some_and(|at| sent_at <= at);
         match reply {
@@ -335,7 +337,7 @@ impl Pace {
         }
     }
 
-    /// Returns the number of requests that are not answered.
+    /// Returns the number of pending requests.
     pub fn in_work(&self) -> usize {
         self.sent.iter().filter(|sent| sent.answered.is_none()).count()
     }
@@ -344,7 +346,7 @@ impl Pace {
         self.limits.by(1000 >> self.halvings)
     }
 
-    /// Moves to `now` and forgets requests that no longer count.
+    /// Advances to `now` and removes requests that no longer count.
     fn advance(&mut self, now: Duration) -> Duration {
         self.latest = self.latest.max(now);
         let now = self.latest;
@@ -352,13 +354,13 @@ impl Pace {
             self.halvings = 0;
         }
         let limits = self.effective();
-        // A limit may be lowered and its window extended, so the longest window decides.
+        // A limit may be lowered and its window extended, so the longest window applies.
         let longest = limits.history.window.max(limits.all.window).max(Duration::from_secs(WINDOW_S));
         self.sent.retain(|sent| sent.answered.is_none_or(|at| now - at < longest));
         now
     }
 
-    /// Returns the first instant at which fewer than the limit's requests count.
+    /// Returns the first instant at which fewer requests count than the limit permits.
     fn wait(&self, limit: Limit, now: Duration, counts: impl Fn(Kind) -> bool) -> Next {
         let mut free: Vec<Duration> = Vec::new();
         let mut in_work = 0_usize;

@@ -1,4 +1,4 @@
-//! The requests of a job, in order, before anything is spent.
+//! Plans the requests of a job, in order.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use market::{Date, Floors, Market, Period, Segment, Session, Symbol, Timestamp, 
 
 use crate::{Adjust, Order, Quota, RateLimits, Series, SeriesError, Sessions};
 
-/// Candles that a page adds: a full page less the one that repeats the page before.
+/// Number of candles that a page adds: a full page without the candle that it repeats.
 pub const NEW_ROWS_A_PAGE: u64 = 999;
 /// Maximum number of securities in a request for static information (command 10).
 pub const STATICS_MAX: usize = 500;
@@ -29,15 +29,16 @@ pub struct Security {
     pub symbol: Symbol,
     /// Dates whose candles are complete, by period. They are not requested.
     pub stored: Vec<(Period, DateRange)>,
-    /// A job of this security has begun.
+    /// Whether a job of this security has begun.
     pub is_unfinished: bool,
 }
 
-/// What the user wants.
+/// Options that the user sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanOptions {
     pub periods: Vec<Period>,
-    /// Dates of the candles. `None` is the floor, and the latest trading day that has begun.
+    /// First and last date of the candles. `None` means the published floor, and the latest trading
+    /// day that has begun.
     pub from: Option<Date>,
     pub through: Option<Date>,
     pub sessions: Sessions,
@@ -47,7 +48,7 @@ pub struct PlanOptions {
     pub with_today: bool,
 }
 
-/// One series to read, and how many pages it is expected to have.
+/// One series to read, and its expected number of pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesJob {
     pub series: Series,
@@ -93,8 +94,8 @@ impl fmt::Display for DateRange {
 }
 
 impl Plan {
-    /// Plans a job: all daily candles before all minutes, and the securities in the order of the
-    /// quota within each.
+    /// Plans a job: all daily candles before all minutes, and within each the securities in the
+    /// order of the quota.
     pub fn of(
         venues: &Venues,
         securities: &[Security],
@@ -117,7 +118,7 @@ impl Plan {
             steps.push(Step::Statics { symbols: symbols.to_vec() });
         }
         let mut periods = options.periods.clone();
-        // Longest first: all days are known after a few requests.
+        // Longest period first, so that all days are known after a few requests.
         periods.sort_unstable_by(|a, b| b.cmp(a));
         periods.dedup();
         for period in &periods {
@@ -151,12 +152,12 @@ impl Plan {
         self.steps.iter().map(|step| if let Step::Series(job) = step { job.candles } else { 0 }).sum()
     }
 
-    /// Returns the time that the requests take at a rate, without the time of the answers.
+    /// Returns how long the requests take at a rate, without the response times.
     pub fn time(&self, limits: &RateLimits) -> Duration {
         limits.time_for(self.history_requests(), self.other_requests())
     }
 
-    /// Returns the number of securities that take one of the month's quota.
+    /// Returns the number of securities that are charged to the month's quota.
     pub fn new_securities(&self) -> usize {
         self.order.new
     }
@@ -205,7 +206,7 @@ fn series_steps(
     let mut steps = Vec::new();
     for adjust in adjustments {
         let series = Series::new(symbol.clone(), period, *adjust, options.sessions)?;
-        // Newest first, as the pages of a series.
+        // Newest first, like the pages of a series.
         for dates in wanted.iter().rev() {
             let candles = candles_in(venue, &series, *dates);
             if candles > 0 {
@@ -243,8 +244,7 @@ pub fn gaps(wanted: DateRange, stored: impl IntoIterator<Item = DateRange>) -> V
     gaps
 }
 
-/// Returns the number of candles of a series in a range of dates if every minute and day was
-/// traded.
+/// Returns the number of candles of a series in a date range if every minute and day was traded.
 fn candles_in(venue: &Venue, series: &Series, dates: DateRange) -> u64 {
     let days = venue.calendar().days(dates.from, dates.through);
     let Period::Clock(minutes) = series.period() else { return days.count() as u64 };
@@ -252,7 +252,7 @@ fn candles_in(venue: &Venue, series: &Series, dates: DateRange) -> u64 {
     let is_read =
         |segment: &&Segment| series.sessions() == Sessions::All || segment.session == Session::Intraday;
     let candles_of = |segment: &Segment| {
-        // The closing minute begins a candle only if the segment is a multiple of the length.
+        // The closing minute begins a candle only if the segment is a multiple of the period.
         u64::try_from((segment.last_minute() - segment.start) / length + 1).unwrap_or(0)
     };
     days.filter_map(|(date, _)| venue.day(date))

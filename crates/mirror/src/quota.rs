@@ -1,4 +1,4 @@
-//! The number of distinct securities that may be requested in a month. The other server does not
+//! The quota of distinct securities that may be requested per month. The other server does not
 //! report how many were used, so a mirror counts its own requests.
 
 use std::collections::{BTreeSet, HashSet};
@@ -6,30 +6,30 @@ use std::fmt;
 
 use market::{Date, Market, Symbol, Timestamp, Zone};
 
-/// A calendar month in Hong Kong, by which the quota is counted.
+/// A calendar month in Hong Kong time, which is the quota period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Month(Date);
 
-/// Securities of one mirror that were requested in a month, and how many may be.
+/// The quota of one mirror in a month, and the securities requested so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
     month: Month,
     requested: BTreeSet<Symbol>,
     /// `history_candlestick_limit` of the profile.
     limit: Option<u32>,
-    /// `--quota` of the user.
+    /// The user's `--quota`.
     own: Option<u32>,
-    /// The other server has refused a new security this month.
+    /// Whether the other server has refused a new security this month.
     is_spent: bool,
 }
 
-/// Whether a security may be requested.
+/// Whether a security may be requested, and at what cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charge {
-    /// Was requested this month.
+    /// The security was requested this month.
     Free,
-    /// Takes one of the month. The caller stores the charge before it sends the request, so that a
-    /// kill never loses one.
+    /// The security uses one unit of the month's quota. The caller stores the charge before it
+    /// sends the request, so that a crash does not lose the charge.
     New,
     /// Not before this instant, the beginning of the next month.
     Wait(Timestamp),
@@ -38,13 +38,14 @@ pub enum Charge {
 /// Securities of a list in the order in which they are requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Order {
-    /// Requested now: first those that are free, then those with an unfinished job, then the list.
+    /// Securities to request now: first those that are free, then those with an unfinished job,
+    /// then the others in the order of the list.
     pub now: Vec<Symbol>,
-    /// How many of `now` take one of the month's quota.
+    /// How many of `now` are charged to the month's quota.
     pub new: usize,
-    /// Left out by `--max-new`.
+    /// Left out because of `--max-new`.
     pub held: Vec<Symbol>,
-    /// Left out until the next month, because the quota is spent.
+    /// Left out until the next month, because the quota is used up.
     pub waiting: Vec<Symbol>,
 }
 
@@ -77,8 +78,8 @@ impl fmt::Display for Month {
 }
 
 impl Quota {
-    /// Continues a month in which `requested` were requested. `limit` is the profile's number, and `own`
-    /// the user's; the smaller one applies.
+    /// Restores the state of a month in which `requested` were requested. `limit` is the profile's
+    /// number, and `own` the user's; the smaller one applies.
     pub fn new(
         month: Month,
         requested: impl IntoIterator<Item = Symbol>,
@@ -115,8 +116,8 @@ impl Quota {
         self.requested.contains(symbol)
     }
 
-    /// Decides whether a security may be requested, and counts it if it is new. Nothing is free any
-    /// more in a month that has begun since the last call.
+    /// Decides whether a security may be requested, and counts it if it is new. When a new month
+    /// has begun since the last call, every security is new.
     pub fn charge(&mut self, symbol: &Symbol, now: Timestamp) -> Charge {
         self.roll(now);
         if self.is_free(symbol) {
@@ -129,14 +130,13 @@ impl Quota {
         Charge::New
     }
 
-    /// Takes a charge back: the other server refused the request, which it does not count.
+    /// Releases a charge. The other server does not count a refused request.
     pub fn released(&mut self, symbol: &Symbol) {
         self.requested.remove(symbol);
     }
 
-    /// Records that the other server refused a security with 301607. The count of the other server
-    /// is the true one, so no new security is requested before the next month. Returns its
-    /// beginning.
+    /// Records that the other server refused a security with 301607. Its count takes precedence
+    /// over ours, so no new security is requested before the next month. Returns when that begins.
     pub fn refused(&mut self, symbol: &Symbol, now: Timestamp) -> Timestamp {
         self.roll(now);
         self.requested.remove(symbol);
@@ -144,8 +144,8 @@ impl Quota {
         self.month.ends()
     }
 
-    /// Orders a list of securities for requests. `unfinished` returns whether a security has a job
-    /// that has begun. Repeated securities are requested once.
+    /// Orders a list of securities for requests. `unfinished` returns whether a security has an
+    /// unfinished job. Duplicates are dropped.
     pub fn order(
         &self,
         list: &[Symbol],
@@ -174,7 +174,7 @@ impl Quota {
 
     fn roll(&mut self, now: Timestamp) {
         let month = Month::of(now);
-        // A clock that was set back must not give the quota of a month twice.
+        // A clock that was set back must not grant the quota of a month twice.
         if month > self.month {
             self.month = month;
             self.requested.clear();

@@ -1,4 +1,4 @@
-//! Which days are requested again, because sources correct recent history.
+//! Selects the days that are requested again, because sources correct recent history.
 
 use market::{Date, Period, Timestamp, Venue};
 
@@ -14,7 +14,7 @@ pub const MINUTE_DAYS: usize = 2;
 pub enum Recheck {
     /// `--again`: the last trading days.
     Again,
-    /// `--since`: everything from a date on.
+    /// `--since`: all days from a date on.
     Since(Date),
 }
 

@@ -11,11 +11,11 @@ pub enum Adjust {
     /// Prices as traded.
     #[default]
     None,
-    /// Earlier prices at today's price level.
+    /// Prices adjusted to today's price level.
     Forward,
 }
 
-/// Requested trading hours. Only minute candles of US securities have hours other than regular
+/// Requested trading hours. Only minute candles of US securities have other hours than regular
 /// ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sessions {
@@ -35,7 +35,7 @@ pub struct Series {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeriesError {
-    /// Only periods that can be imported are mirrored, because the others are folded from them.
+    /// Only stored periods are mirrored, because the others are folded from them.
     #[error("{0} candles are not stored: mirror day or 1m candles")]
     Period(Period),
 }
@@ -53,7 +53,7 @@ pub struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
     pub date: Date,
-    /// Minutes after midnight. `None` selects the whole date, and is always used for daily candles.
+    /// Minutes after midnight. `None` selects the whole date; daily candles always use `None`.
     pub minute: Option<u16>,
 }
 
@@ -112,8 +112,8 @@ impl fmt::Display for Sessions {
 }
 
 impl Series {
-    /// Returns a series of a period that is stored. Sessions other than regular ones are dropped
-    /// where none exist, so that a series has one name.
+    /// Returns the series of a stored period. Markets without other sessions than regular ones
+    /// always have [`Sessions::Intraday`], so equal series compare equal.
     pub fn new(
         symbol: Symbol,
         period: Period,
@@ -149,7 +149,7 @@ impl fmt::Display for Series {
 impl Anchor {
     /// Returns the earliest anchor that includes a stamp.
     pub(crate) fn including(venue: &Venue, period: Period, at: Timestamp) -> Anchor {
-        // The anchor has no seconds, and a stamp off the grid may have some.
+        // The anchor has no seconds, but a stamp off the grid may have some.
         let up = if period.is_clock() { at.0.saturating_add(59) } else { at.0 };
         Anchor::at_or_before(venue, period, Timestamp(up))
     }

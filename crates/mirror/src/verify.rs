@@ -1,11 +1,11 @@
-//! Compares our adjusted candles with those that the other server sends.
+//! Compares our adjusted candles with those of the other server.
 
 use market::{Candle, Price, Symbol, Timestamp};
 
-/// Largest difference between two equal prices: both were rounded to three decimals, ours from a
-/// factor that is itself uncertain.
+/// Largest difference between prices that count as equal. Both are rounded to three decimals, ours
+/// from an uncertain factor.
 pub const TOLERANCE: Price = Price(1_000);
-/// Maximum number of differences that a report lists. All are counted.
+/// Maximum number of differences in the list. All differences are counted.
 pub const DIFFERENCES_MAX: usize = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,13 +39,14 @@ pub enum Difference {
 pub struct Report {
     /// Number of candles that both sides have.
     pub compared: u64,
-    /// Number of all differences, including those that are not listed.
+    /// Number of all differences, including those that are not in the list.
     pub different: u64,
     /// The first differences, in the order in which they were found.
     pub differences: Vec<Difference>,
 }
 
-/// A deterministic sample of securities: a seed selects the same ones on every machine.
+/// A deterministic sample of securities. The same seed selects the same securities on every
+/// machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     seed: u64,
@@ -68,8 +69,8 @@ impl Field {
 }
 
 impl Report {
-    /// Adds the comparison of two runs of candles over the same time, both ascending. Volumes are
-    /// not compared, because adjustment does not change them.
+    /// Adds the comparison of two ascending runs of candles over the same time. Volumes are not
+    /// compared, because adjustment does not change them.
     pub fn add(
         &mut self,
         ours: impl IntoIterator<Item = Candle>,
@@ -133,7 +134,7 @@ impl Sample {
         (1..=Sample::WHOLE).contains(&millionths).then_some(Sample { seed, millionths })
     }
 
-    /// The sample that selects everything.
+    /// The sample of all securities.
     pub fn all() -> Sample {
         Sample { seed: 0, millionths: Sample::WHOLE }
     }
@@ -158,7 +159,7 @@ impl Sample {
     }
 }
 
-/// FNV-1a with a final mix, because the low digits of the plain hash follow the last letter.
+/// FNV-1a with a final mix. Without it, the low digits of the hash depend only on the last letters.
 fn hash(seed: u64, text: &str) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let hash = text.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));

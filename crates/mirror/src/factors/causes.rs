@@ -1,4 +1,4 @@
-//! Recognizes splits and cash dividends in the factors of two neighbouring segments.
+//! Recognizes splits and cash dividends in the factors of two adjacent segments.
 
 use market::Price;
 use market::adjust::Amount;
@@ -6,15 +6,16 @@ use market::adjust::Amount;
 use super::derived::{Cause, Problem};
 use super::interval::{Exact, Interval, decimal, exact, one, zero};
 
-/// Decimals of a cash amount. No announcement has more.
+/// Maximum number of decimals of a cash amount. No announcement has more.
 pub(super) const CASH_DIGITS_MAX: usize = 6;
-/// Decimals of a bare factor: as many as an [`Amount`] has.
+/// Number of decimals of a bare factor, as many as an [`Amount`] has.
 const FACTOR_DIGITS: u32 = 12;
-/// Decimals of a stored width.
+/// Number of decimals of a stored width.
 const WIDTH_DIGITS: u32 = 9;
-/// Largest term of a split if other fractions fit as well. A fit to one of many says nothing.
+/// Largest term of a split if other fractions fit as well. Any interval contains some fraction with
+/// larger terms, so such a fit proves nothing.
 const SMALL_TERM_MAX: i64 = 10;
-/// Decimals of a cash amount above 5 % of the price.
+/// Number of decimals of a cash amount above 5 % of the price.
 const LARGE_CASH_DIGITS_MAX: usize = 2;
 
 /// The factor of one event and its cause.
@@ -25,18 +26,18 @@ pub(super) struct Found {
     pub(super) problem: Option<fn(market::Date) -> Problem>,
 }
 
-/// Returns the factor of a split, if the interval has one.
+/// Returns the factor of a split, if the interval contains one.
 pub(super) fn split_in(factor: &Interval) -> Option<(i64, i64)> {
     let (numer, denom, others) = factor.fraction()?;
     (!others || numer.max(denom) <= SMALL_TERM_MAX).then_some((numer, denom))
 }
 
 pub(super) fn split((numer, denom): (i64, i64)) -> Option<Cause> {
-    // The factor of prices is old shares per new share.
+    // The factor of a split is old shares per new share.
     Amount::parse(&format!("{denom}/{numer}")).ok().map(Cause::Split)
 }
 
-/// Returns the cash amount within `wide`, its measured interval, that is also in `narrow`, the
+/// Returns a cash amount from the interval `wide`, preferably one that is also in `narrow`, the
 /// interval that agrees with the events already found.
 pub(super) fn cash_in(wide: &Interval, narrow: &Interval) -> Option<(Exact, usize)> {
     let shortest = wide.shortest_decimal(CASH_DIGITS_MAX);
@@ -46,7 +47,7 @@ pub(super) fn cash_in(wide: &Interval, narrow: &Interval) -> Option<(Exact, usiz
 pub(super) fn cash_cause(cash: &Exact, digits: usize, wide: &Interval) -> Option<Cause> {
     let amount = Amount::parse(&decimal(cash, u32::try_from(digits).unwrap_or(0))).ok()?;
     let width = (&wide.high - cash).max(cash - &wide.low);
-    // Rounded up, because the true amount is not outside.
+    // Rounded up, so that the interval contains the true amount.
     let unit = exact(1, 10_i128.pow(WIDTH_DIGITS));
     let width = (width / &unit).ceil() * unit;
     let width = Amount::parse(&decimal(&width, WIDTH_DIGITS)).ok()?;
@@ -60,8 +61,8 @@ pub(super) fn cash_or_bare(close: Price, wide: &Interval, narrow: &Interval) -> 
     let (wide_cash, narrow_cash) = (of(wide), of(narrow));
     let is_large = wide.high < exact(19, 20) || wide.low > exact(21, 20);
     let found = cash_in(&wide_cash, &narrow_cash).filter(|(_, digits)| {
-        // A large change that is no split may be a split and a dividend together. The amount must
-        // be short, and short amounts must be rare in the interval.
+        // A large change that is not a split may be a split and a dividend on one date. The amount
+        // must therefore have few decimals, and few such amounts may be in the interval.
         let chance = wide_cash.width() * exact(10_i128.pow(u32::try_from(*digits).unwrap_or(0)), 1);
         !is_large || (*digits <= LARGE_CASH_DIGITS_MAX && chance <= exact(1, 4))
     });
@@ -84,9 +85,10 @@ pub(super) fn bare(factor: Exact, problem: Option<fn(market::Date) -> Problem>) 
     Found { cause: Cause::Bare(amount), factor: rounded, problem }
 }
 
-/// Returns the cash amount that explains a split as well: then only prices are certain.
+/// Returns the cash amount that explains a split as well. In that case prices are certain, but
+/// shares are not.
 pub(super) fn also_cash(close: Price, factor: &Interval) -> Option<Amount> {
-    // A dividend of more than a quarter of the price is not likely.
+    // A dividend of more than a quarter of the price is unlikely.
     if factor.low < exact(3, 4) || factor.high > one() {
         return None;
     }

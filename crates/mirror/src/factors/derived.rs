@@ -3,7 +3,7 @@ use market::{Date, Price};
 
 use super::interval::Interval;
 
-/// The open, high, low and close of one trading day, actual and adjusted.
+/// Open, high, low and close of one trading day, actual and adjusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayPair {
     pub date: Date,
@@ -11,40 +11,40 @@ pub struct DayPair {
     pub adjusted: [Price; 4],
 }
 
-/// How the other server adjusts.
+/// How the other server adjusts prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Prices are multiplied by a factor, as ours are.
+    /// Multiplies prices by a factor, like Chandler.
     Ratio,
-    /// Dividends are subtracted: adjusted = A · actual + B.
+    /// Subtracts dividends: adjusted = A · actual + B.
     Subtract,
 }
 
-/// Days that share the factor from actual to adjusted prices.
+/// Consecutive days that share the factor from actual to adjusted prices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub from: Date,
     pub through: Date,
-    /// Measured interval of the factor. Of [`Method::Subtract`], the interval of A.
+    /// Measured interval of the factor. For [`Method::Subtract`], the interval of A.
     pub factor: Interval,
 }
 
-/// What happened on an ex-date.
+/// Kind of an event on an ex-date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// New shares per old share.
     Split(Amount),
-    /// Cash per share, and how far the true amount may be from it.
+    /// Cash per share, and the largest error of the amount.
     Cash { amount: Amount, width: Amount },
-    /// A factor that is neither.
+    /// A factor that is neither a split nor a cash dividend.
     Bare(Amount),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub ex_date: Date,
-    /// The latest day that can be the ex-date. Differs from `ex_date` only if the change is smaller
-    /// than the uncertainty of a day.
+    /// The latest date that can be the ex-date. Differs from `ex_date` only if the change of prices
+    /// is smaller than the rounding of a day's prices.
     pub latest: Date,
     pub close_before: Price,
     pub cause: Cause,
@@ -52,25 +52,26 @@ pub struct Event {
     pub factor: Interval,
 }
 
-/// A day or event that needs the user's attention.
+/// A day or event that the user should check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// The four prices of this day do not share a factor. The day was not used.
+    /// The four prices of this day do not share a factor. The day was ignored.
     Inconsistent(Date),
-    /// The newest day is adjusted by this much, so an event is later than the days given.
+    /// The newest day is adjusted by this factor, so an event is later than the given days.
     NotCurrent(Interval),
-    /// Probably several actions on one ex-date, stored as a bare factor.
+    /// Probably several corporate actions on one ex-date, stored as a bare factor.
     Unexplained(Date),
-    /// A split that a dividend of this amount explains as well. Prices are right, shares may not be.
+    /// A split that could also be a dividend of this amount. Prices are correct, but the number of
+    /// shares may not be.
     Ambiguous { ex_date: Date, cash: Amount },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Derived {
     pub method: Method,
-    /// Ascending.
+    /// Ascending by date.
     pub segments: Vec<Segment>,
-    /// Ascending. One between each two segments.
+    /// Ascending by date. There is one event between two adjacent segments.
     pub events: Vec<Event>,
     pub problems: Vec<Problem>,
 }
@@ -88,7 +89,7 @@ impl Event {
 }
 
 impl Derived {
-    /// Returns the number of days that were not used.
+    /// Returns the number of ignored days.
     pub(super) fn inconsistent(&self) -> usize {
         self.problems.iter().filter(|problem| matches!(problem, Problem::Inconsistent(_))).count()
     }

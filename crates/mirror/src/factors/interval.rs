@@ -1,9 +1,9 @@
-//! Intervals of exact numbers, and the simplest numbers inside them.
+//! Intervals of exact numbers, and the simplest numbers they contain.
 
 use num_bigint::BigInt;
 use num_rational::Ratio;
 
-/// An exact number of any size.
+/// An exact rational number of any size.
 pub type Exact = Ratio<BigInt>;
 
 /// A closed interval of exact numbers.
@@ -13,7 +13,7 @@ pub struct Interval {
     pub high: Exact,
 }
 
-/// Largest term of a fraction that is taken for a split.
+/// Largest term of a fraction that is considered a split.
 pub(super) const TERM_MAX: i64 = 100;
 
 pub(super) fn exact(numer: i128, denom: i128) -> Exact {
@@ -86,8 +86,8 @@ impl Interval {
         Interval { low: constant - &self.high, high: constant - &self.low }
     }
 
-    /// Returns the positive decimal with the fewest digits, at most `digits_max`, and its number of
-    /// digits. Of several, the one nearest to the middle.
+    /// Returns the positive decimal in the interval with the fewest digits, at most `digits_max`,
+    /// and its number of digits. Among several, the one nearest to the middle.
     pub(super) fn shortest_decimal(&self, digits_max: usize) -> Option<(Exact, usize)> {
         (0..=digits_max).find_map(|digits| {
             let scale = pow10(digits);
@@ -99,8 +99,8 @@ impl Interval {
         })
     }
 
-    /// Returns the fractions with terms of at most [`TERM_MAX`] in the interval, that differ from
-    /// one by more than 5 %: the simplest one, and whether there are others.
+    /// Returns the simplest fraction in the interval with terms of at most [`TERM_MAX`] that
+    /// differs from one by more than 5 %, and whether there are others.
     pub(super) fn fraction(&self) -> Option<(i64, i64, bool)> {
         let mut best: Option<(i64, i64)> = None;
         let mut others = false;
@@ -113,7 +113,7 @@ impl Interval {
                     continue;
                 }
                 match best {
-                    // Multiples of the best fraction are the same number.
+                    // A multiple of the best fraction is the same number.
                     Some((n, d)) if n * denom == numer * d => {}
                     Some((n, d)) => {
                         others = true;

@@ -1,5 +1,5 @@
-//! Corporate actions, derived from actual and adjusted daily candles. The protocol has no corporate
-//! actions; it only has both kinds of prices.
+//! Derives corporate actions from actual and adjusted daily candles. The protocol sends both kinds
+//! of prices, but no corporate actions.
 
 mod causes;
 mod derived;
@@ -11,19 +11,18 @@ mod subtract;
 pub use derived::{Cause, DayPair, Derived, Event, Method, Problem, Segment};
 pub use interval::{Exact, Interval, decimal};
 
-/// Trading days between two events. Funds pay monthly.
+/// Minimum average number of trading days between two events. Funds pay monthly.
 const EVENT_DAYS: usize = 15;
-/// Events that are plausible in any number of days.
+/// Number of events that is plausible in any number of days.
 const EVENTS_MIN: usize = 3;
 
 /// Derives the corporate actions of a security from its days, ascending by date.
 ///
-/// The days are explained by factors. If they contradict each other within a day, or change so often
-/// that dividends cannot be the reason, and subtracted dividends explain them better, the result is
-/// that of [`Method::Subtract`].
+/// The result has [`Method::Factors`], unless [`Method::Subtract`] explains the days better and the
+/// factors contradict each other within a day or change too often for dividends.
 pub fn derive(days: &[DayPair]) -> Derived {
     let ratio = ratio::derive(days);
-    // A factor of 1 throughout is explained by both.
+    // Both methods explain days without adjustment.
     if ratio.events.is_empty() && ratio.inconsistent() == 0 {
         return ratio;
     }

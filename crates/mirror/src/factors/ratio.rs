@@ -18,8 +18,8 @@ pub(super) fn derive(days: &[DayPair]) -> Derived {
     }
     let splits = splits(&mut factors);
 
-    // From the newest event back, so that each factor is measured against the product of those that
-    // were found: then the product of all stays within the measured interval of each segment.
+    // From the newest event to the oldest. Each factor is measured against the product of the later
+    // ones, so the product of all factors stays within the measured interval of each segment.
     let mut product = match factors.last() {
         Some(newest) if is_behind => newest.middle(),
         _ => one(),
@@ -67,8 +67,8 @@ fn found(
     causes::cash_or_bare(close, wide, &narrow)
 }
 
-/// Finds the events that are splits. A split is exact, so the factors of its two segments narrow
-/// each other.
+/// Finds the events that are splits. A split is exact, so it narrows the intervals of its two
+/// segments.
 fn splits(factors: &mut [Interval]) -> Vec<Option<(i64, i64)>> {
     let mut splits: Vec<Option<(i64, i64)>> = vec![None; factors.len().saturating_sub(1)];
     for number in (0..splits.len()).rev() {
@@ -76,7 +76,7 @@ fn splits(factors: &mut [Interval]) -> Vec<Option<(i64, i64)>> {
         let Some((numer, denom)) = causes::split_in(&before.over(after)) else { continue };
         let ratio = |(numer, denom): (i64, i64)| exact(numer.into(), denom.into());
         let factor = ratio((numer, denom));
-        // Only if it agrees with the splits after it.
+        // Only a split that agrees with the later splits.
         let Some(mut joined) = after.and(&before.times(&(one() / &factor))) else { continue };
         if let Some(place) = factors.get_mut(number) {
             *place = joined.times(&factor);

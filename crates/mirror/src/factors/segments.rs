@@ -1,13 +1,13 @@
-//! Runs of days that share a factor, by the interval method.
+//! Groups days into runs that share a factor, by the interval method.
 
 use super::derived::DayPair;
 use super::interval::{Interval, exact};
 
-/// Half of the last decimal of an adjusted price, in millionths.
+/// Half a unit of the last decimal of an adjusted price, in millionths.
 pub(super) const ROUNDING: i128 = 500;
 
-/// The factors that a day permits: a lower and an upper fraction. Prices have 63 bits, so products
-/// of two of them fit, and comparing them is exact.
+/// The range of factors that a day permits, as a lower and an upper fraction. Prices have 63 bits,
+/// so `i128` products of two prices do not overflow, and comparisons are exact.
 #[derive(Clone, Copy, Debug)]
 struct Band {
     low: (i128, i128),
@@ -24,13 +24,13 @@ pub(super) struct Run {
     pub(super) factor: Interval,
 }
 
-/// The fewest runs that explain all days, ascending.
+/// The smallest number of runs that explains all days, ascending.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
     pub(super) runs: Vec<Run>,
-    /// Days whose four prices permit no common factor.
+    /// Days whose four prices do not share a factor.
     pub(super) inconsistent: Vec<usize>,
-    /// The newest day is adjusted, so its factor is not 1.
+    /// Whether the newest day is adjusted, so that its factor is not 1.
     pub(super) is_behind: bool,
 }
 
@@ -97,16 +97,16 @@ impl Runs {
                 None => found.is_behind = true,
             }
         }
-        // Runs from the newest day back begin as early as possible, and runs from the oldest day
-        // forward as late as possible. Both are the fewest runs, so they have the same number, and
-        // the true beginning of each is between the two.
+        // Built from the newest day back, runs begin as early as possible; built from the oldest
+        // day forward, as late as possible. Both have the smallest number of runs, so the true
+        // first day of each run is between the two.
         let mut ends = cuts(bands.iter().enumerate().rev().map(|(at, (_, band))| (at, band)));
         ends.reverse();
         let latest = cuts(bands.iter().enumerate().map(|(at, (_, band))| (at, band)));
         let mut first = 0;
         for (number, last) in ends.iter().copied().enumerate() {
             let latest_first = latest.get(number).copied().unwrap_or(first).clamp(first, last);
-            // Days that may belong to the neighbour do not narrow the factor.
+            // A day that may belong to the adjacent run does not narrow the factor.
             let next_latest = latest.get(number + 1).copied();
             debug_assert!(next_latest.is_none_or(|next| next > last), "runs back are not the earliest");
             let certain = bands.get(latest_first..=last).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Events of a server that subtracts dividends: adjusted = A · actual + B. A changes with splits
-//! only, and B with dividends.
+//! Events of a server that subtracts dividends: adjusted = A · actual + B. Only splits change A,
+//! and only dividends change B.
 
 use market::Price;
 
@@ -8,10 +8,10 @@ use super::derived::{DayPair, Derived, Event, Method, Problem, Segment};
 use super::interval::{Exact, Interval, exact, one, zero};
 use super::segments::ROUNDING;
 
-/// Days that are read ahead to decide between a split and a dividend.
+/// Number of days to look ahead when deciding between a split and a dividend.
 const AHEAD: usize = 10;
 
-/// A segment under construction, from its newest day back.
+/// A segment under construction, from its newest day to its oldest.
 #[derive(Clone, Debug)]
 struct Line {
     a: Exact,
@@ -24,7 +24,7 @@ fn units(price: Price) -> Exact {
     exact(i128::from(price.0), i128::from(market::PRICE_UNIT))
 }
 
-/// Returns the values of B that a day permits.
+/// Returns the range of B that a day permits.
 fn offsets(day: &DayPair, a: &Exact) -> Option<Interval> {
     let rounding = exact(ROUNDING, i128::from(market::PRICE_UNIT));
     let mut prices = day.actual.iter().zip(&day.adjusted).map(|(actual, adjusted)| {
@@ -35,7 +35,7 @@ fn offsets(day: &DayPair, a: &Exact) -> Option<Interval> {
     prices.try_fold(first, |joined, next| joined.and(&next))
 }
 
-/// Returns on how many days from `at` back a line holds.
+/// Returns how many consecutive days a line fits, from `at` toward older days.
 fn length(days: &[DayPair], at: usize, a: &Exact, b: Option<&Interval>) -> usize {
     let mut joined = b.cloned();
     let older = days.get(..=at).unwrap_or_default().iter().rev().take(AHEAD);
@@ -49,7 +49,7 @@ fn length(days: &[DayPair], at: usize, a: &Exact, b: Option<&Interval>) -> usize
     AHEAD.min(at + 1)
 }
 
-/// Returns the factor of A that leaves B unchanged on a day, if it is a fraction.
+/// Returns the factor of A with which B stays unchanged on a day, if it is a fraction.
 fn split_at(day: &DayPair, a: &Exact, b: &Interval) -> Option<(i64, i64)> {
     let rounding = exact(ROUNDING, i128::from(market::PRICE_UNIT));
     let mut slopes =
@@ -65,7 +65,8 @@ fn split_at(day: &DayPair, a: &Exact, b: &Interval) -> Option<(i64, i64)> {
     (slope.low > zero()).then(|| causes::split_in(&slope.times(&(one() / a))))?
 }
 
-/// Returns the factor of A from the ranges of the days from `at` back, if it is a fraction.
+/// Returns the factor of A from the price ranges of the days from `at` toward older ones, if it is
+/// a fraction.
 fn slope_at(days: &[DayPair], at: usize, a: &Exact) -> Option<(i64, i64)> {
     let rounding = exact(2 * ROUNDING, i128::from(market::PRICE_UNIT));
     let mut slope: Option<Interval> = None;
@@ -84,7 +85,7 @@ fn slope_at(days: &[DayPair], at: usize, a: &Exact) -> Option<(i64, i64)> {
     slope.filter(|slope| slope.low > zero()).and_then(|slope| causes::split_in(&slope.times(&(one() / a))))
 }
 
-/// Returns the lines, newest first, and the days that fit none.
+/// Returns the lines, newest first, and the days that fit no line.
 fn lines(days: &[DayPair]) -> (Vec<Line>, Vec<usize>) {
     let (mut lines, mut inconsistent): (Vec<Line>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut line =
@@ -129,13 +130,13 @@ pub(super) fn derive(days: &[DayPair]) -> Derived {
         let Some(ex_date) = date(after.first) else { continue };
         let close = days.get(after.first.saturating_sub(1)).map_or(Price(0), |day| day.actual[3]);
         let price = units(close);
-        // The price that the line before gives the last close, at the level after the event.
+        // The last close before the event by the older line, at the price level after the event.
         let level = |b: &Exact, later: &Exact| (&before.a * &price + b - later) / (&after.a * &price);
         let wide =
             Interval { low: level(&before.b.low, &after.b.high), high: level(&before.b.high, &after.b.low) };
         let found = found(after, before, &price, &offset, &wide);
         problems.extend(found.problem.map(|problem| problem(ex_date)));
-        // The price after the event is that of the line after it.
+        // The price after the event by the newer line.
         offset = &after.a * &found.factor * &price + &offset - &before.a * &price;
         events.push(Event {
             ex_date,
@@ -154,7 +155,7 @@ pub(super) fn derive(days: &[DayPair]) -> Derived {
     Derived { method: Method::Subtract, segments, events, problems }
 }
 
-/// Finds the cause of the event between two lines. `offset` is the B that the later events give.
+/// Finds the cause of the event between two lines. `offset` is the B of the later events.
 fn found(after: &Line, before: &Line, price: &Exact, offset: &Exact, wide: &Interval) -> Found {
     if before.a == after.a {
         let cash = |b: &Interval, later: &Interval| Interval {

@@ -1,4 +1,4 @@
-//! The grid of a series: which stamps its candles may have, and when they end.
+//! The time grid of a series: valid stamps, and when candles end.
 
 use market::{Candle, Flaw, Minutes, Period, Session, Slot, Timestamp, Venue};
 
@@ -9,7 +9,8 @@ use crate::Series;
 pub(super) struct Grid<'a> {
     venue: &'a Venue,
     series: &'a Series,
-    /// Segment of the last candle, because the next candle is nearly always in the same segment.
+    /// Segment of the last candle, cached because the next candle is nearly always in the same
+    /// segment.
     slot: Option<Slot>,
 }
 
@@ -18,7 +19,7 @@ impl<'a> Grid<'a> {
         Grid { venue, series, slot: None }
     }
 
-    /// Performs the checks of an import. An adjusted price may be zero or negative, because some
+    /// Checks a candle like an import. An adjusted price may be zero or negative, because some
     /// servers subtract dividends.
     pub(super) fn check(&mut self, candle: &Candle) -> Result<(), Flaw> {
         match candle.check() {
@@ -49,7 +50,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Returns whether a candle can still change in the ordinary course of trading.
+/// Returns whether a candle may still change during normal trading.
 pub(super) fn is_forming(venue: &Venue, series: &Series, at: Timestamp, now: Timestamp) -> bool {
     let ends = match series.period() {
         Period::Calendar(_) => venue.day_end(venue.zone().date(at)),

@@ -1,9 +1,9 @@
 //! Reads one series backward, page by page.
 //!
-//! Every page but the first repeats the oldest candle of the page before, which proves that nothing
-//! lies between the two pages and that the history was not revised in between. The [`Position`] is
-//! stored in the transaction of the page's rows, so that a kill at any point loses no page and
-//! repeats none.
+//! Every page but the first repeats the oldest candle of the previous page. This proves that no
+//! candle is missing between the two pages and that the history was not revised between them. The
+//! [`Position`] is stored in the same transaction as the rows of the page, so a crash loses no page
+//! and repeats none.
 
 mod grid;
 mod position;
@@ -15,14 +15,15 @@ pub use position::{End, ParsePositionError, Position};
 
 use crate::{Anchor, DateRange, PAGE_ROWS, Request, Series};
 
-/// Number of times that a series is read again from the newest candle because its history was
-/// revised in between.
+/// How often a series is read again from the newest candle because its history was revised between
+/// two pages.
 pub const RESTARTS_MAX: u8 = 3;
-/// Largest difference of the clocks of the two servers, in seconds. Later candles are in the future.
+/// Largest accepted difference between the clocks of the two servers, in seconds. Later candles are
+/// rejected.
 const CLOCK_DIFFERENCE_MAX: i64 = 300;
 
-/// Distance from the newest candle within which the first page may have newer ones, in seconds,
-/// because its anchor is one step above.
+/// How much newer than the requested newest candle a candle of the first page may be, in seconds.
+/// The anchor of that page is one step later.
 const ANCHOR_ABOVE_MINUTE: i64 = 120;
 const ANCHOR_ABOVE_DAY: i64 = 2 * 86_400;
 
@@ -34,7 +35,7 @@ pub struct Bounds {
     pub newest: Option<Timestamp>,
 }
 
-/// The state of one series.
+/// Progress of reading one series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walk {
     series: Series,
@@ -42,18 +43,18 @@ pub struct Walk {
     position: Position,
 }
 
-/// What a page contains. The caller stores it with the new position in one transaction.
+/// Contents of a page. The caller stores them and the new position in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// New complete candles, ascending.
     pub rows: Vec<Candle>,
-    /// Candles that were still forming when they were received.
+    /// Candles that were incomplete when they were received.
     pub forming: Vec<Candle>,
     pub quarantined: Vec<Quarantined>,
     pub outcome: Outcome,
 }
 
-/// A received candle that is not stored, and why.
+/// A received candle that is not stored, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quarantined {
     pub candle: Candle,
@@ -72,13 +73,13 @@ pub enum Reason {
     Future,
 }
 
-/// What comes after a page.
+/// What to do after a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is a next request.
+    /// Send the next request.
     Continue,
-    /// The history was revised since the last page: the next request is for the newest candles
-    /// again. Candles that are stored already are replaced where they differ.
+    /// The history was revised since the last page. The next request is for the newest candles
+    /// again. Stored candles are replaced where they differ.
     Restarted,
     Done(End),
 }
@@ -89,13 +90,13 @@ impl Bounds {
         Bounds { oldest: venue.served_from(floors, period), newest: None }
     }
 
-    /// All candles down to the floor that the service publishes.
+    /// All candles down to the published floor of the service.
     pub fn published(venue: &Venue, period: Period) -> Bounds {
         Bounds::of_floors(venue, Floors::published(venue.market()), period)
     }
 
-    /// The candles of a range of trading days, not below the published floor. A range that includes
-    /// the latest trading day begins with the newest candle.
+    /// The candles of a date range, down to the published floor. A range that includes the latest
+    /// trading day begins with the newest candle.
     pub fn of_dates(venue: &Venue, period: Period, dates: DateRange, now: Timestamp) -> Bounds {
         let begins =
             |date: Date| if period.is_clock() { venue.roll(date) } else { venue.zone().midnight(date) };
@@ -111,7 +112,7 @@ impl Walk {
         Walk { series, bounds, position: Position::START }
     }
 
-    /// Continues at a stored position.
+    /// Resumes at a stored position.
     pub fn resumed(series: Series, bounds: Bounds, position: Position) -> Walk {
         Walk { series, bounds, position }
     }
@@ -133,7 +134,8 @@ impl Walk {
         let period = self.series.period();
         let anchor = match &self.position.state {
             State::Done(_) => return None,
-            // One step above the newest candle, in case the other server excludes the anchor.
+            // One step later than the newest candle, because the other server may exclude the
+            // anchor.
             State::Start => self.bounds.newest.map(|newest| Anchor::after(venue, period, newest)),
             State::At(oldest) => {
                 let at = oldest.candle.time;
@@ -146,8 +148,8 @@ impl Walk {
         Some(Request { series: self.series.clone(), anchor, count: PAGE_ROWS })
     }
 
-    /// Takes the answer to the last request, in the order in which it was received, and moves the
-    /// position. `now` decides which candles are still forming.
+    /// Processes the response to the last request, whose candles are in the order in which they
+    /// were received, and advances the position. `now` decides which candles are incomplete.
     pub fn take(&mut self, venue: &Venue, page: &[Candle], now: Timestamp) -> Taken {
         let before = match &self.position.state {
             State::Done(end) => return Taken::nothing(Outcome::Done(*end)),
@@ -159,11 +161,11 @@ impl Walk {
         if let Some(before) = before {
             match sorted.repeated {
                 Some(again) if again == before.candle => {}
-                // A forming candle changes without a revision.
+                // An incomplete candle may change without a revision.
                 Some(again) if before.is_forming => taken.push(venue, &self.series, again, now),
                 Some(_) => return self.restart(),
-                // The other server excludes the anchor, or the candle is no longer there. A request
-                // for the time above it shows which.
+                // Either the other server excludes the anchor, or the candle no longer exists. A
+                // request for the next later anchor shows which.
                 None if self.position.anchors == Anchors::Included => {
                     self.position.anchors = Anchors::Excluded;
                     return taken;
@@ -179,7 +181,7 @@ impl Walk {
         taken.rows.sort_unstable_by_key(|candle| candle.time);
         let next = if is_below { None } else { sorted.next(oldest) };
         for bad in sorted.bad {
-            // Candles below the next anchor are received again.
+            // The next page repeats the candles that are older than its anchor.
             let is_final = next.is_none_or(|next| bad.candle.time >= next.time);
             if bad.reason == Reason::NotAscending || (is_final && bad.candle.time >= oldest) {
                 taken.quarantined.push(bad);
@@ -208,7 +210,7 @@ impl Walk {
         Taken::nothing(Outcome::Restarted)
     }
 
-    /// Separates the candles of a page.
+    /// Classifies the candles of a page.
     fn sort(&self, venue: &Venue, page: &[Candle], before: Option<Timestamp>, now: Timestamp) -> Sorted {
         let mut sorted = Sorted::default();
         let mut previous = None;
@@ -232,7 +234,7 @@ impl Walk {
             } else {
                 grid.check(candle).err().map(Reason::Flaw)
             };
-            // A stamp that cannot be right must not make the following candles wrong.
+            // An invalid stamp must not invalidate the following candles.
             if !matches!(reason, Some(Reason::NotAscending | Reason::Future)) {
                 previous = Some(at);
             }
@@ -241,7 +243,7 @@ impl Walk {
                 Some(_) => {}
                 None if is_new => sorted.good.push(*candle),
                 None if Some(at) == before => sorted.repeated = Some(*candle),
-                // Newer than the repeated candle: stored already.
+                // Newer than the repeated candle, so it is stored already.
                 None => {}
             }
         }
@@ -249,7 +251,7 @@ impl Walk {
     }
 }
 
-/// The candles of one page.
+/// Candles of one page by kind.
 #[derive(Debug, Default)]
 struct Sorted {
     repeated: Option<Candle>,
@@ -260,8 +262,9 @@ struct Sorted {
 }
 
 impl Sorted {
-    /// Returns the candle that the next page must repeat: the oldest one. A quarantined candle
-    /// serves if there is no other, because a whole page of them must not end the walk.
+    /// Returns the candle that the next page must repeat, which is the oldest valid one. If all
+    /// candles are quarantined, the oldest of them serves, so that such a page does not end the
+    /// walk.
     fn next(&self, oldest: Timestamp) -> Option<Candle> {
         let bad = || {
             let in_range = self.bad.iter().map(|bad| bad.candle).filter(|candle| candle.time >= oldest);

@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use market::{Candle, Price, Session, Timestamp, Turnover};
 
-/// Where a walk is. The text is stored in the transaction of the last page's rows.
+/// Position of a walk. Its text is stored in the same transaction as the rows of the last page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
     pub(super) state: State,
@@ -18,15 +18,15 @@ pub(super) enum State {
     Done(End),
 }
 
-/// The oldest candle received, which the next page must repeat.
+/// The oldest received candle, which the next page must repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Oldest {
     pub(super) candle: Candle,
     pub(super) is_forming: bool,
 }
 
-/// Whether the other server includes the anchor of a request. One that does not is sent the time
-/// above the oldest candle, so that its pages repeat that candle too.
+/// Whether the other server includes the anchor of a request. Otherwise requests use the anchor
+/// after the oldest candle, so that pages repeat that candle too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchors {
     Included,
@@ -51,7 +51,7 @@ pub struct ParsePositionError(String);
 impl Position {
     pub const START: Position = Position { state: State::Start, anchors: Anchors::Included, restarts: 0 };
 
-    /// Returns the stamp of the oldest candle received, if the walk is under way.
+    /// Returns the stamp of the oldest received candle, if the walk has begun and not ended.
     pub fn oldest(&self) -> Option<Timestamp> {
         match &self.state {
             State::At(oldest) => Some(oldest.candle.time),
@@ -63,7 +63,7 @@ impl Position {
         self.restarts
     }
 
-    /// Returns why the walk ended; `None` if it goes on.
+    /// Returns why the walk ended; `None` if it has not.
     pub fn end(&self) -> Option<End> {
         match self.state {
             State::Done(end) => Some(end),

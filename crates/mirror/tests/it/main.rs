@@ -1,5 +1,5 @@
 //! `rules_*.rs` are the worked examples of the specification, `properties_*.rs` are property tests,
-//! and `server.rs` is a server that answers the requests of a walk.
+//! and `server.rs` simulates a server that responds to the requests of a walk.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod properties_factors;

@@ -5,10 +5,10 @@ use market::{Date, Price};
 use mirror::factors::{Cause, DayPair, Exact, Method, derive};
 use proptest::prelude::*;
 
-/// An event before a day.
+/// Random changes before a day.
 #[derive(Clone, Copy, Debug)]
 enum Planned {
-    /// In thousandths of a percent of the last close, rounded to this many decimals.
+    /// Cash in thousandths of a percent of the last close, rounded to this many decimals.
     Cash { share: i64, digits: u32 },
     /// New shares per old share.
     Split(i64, i64),
@@ -16,7 +16,7 @@ enum Planned {
 
 #[derive(Clone, Debug)]
 struct Case {
-    /// In ticks.
+    /// First close, in ticks.
     start: i64,
     tick: i64,
     /// Changes of open, high, low and close of each day in thousandths.
@@ -45,7 +45,8 @@ fn days(case: &Case) -> (Vec<(Date, [Price; 4])>, Vec<Action>) {
     let mut last = round(case.start * 1_000_000);
     let (mut days, mut actions): (Vec<(Date, [Price; 4])>, Vec<Action>) = (Vec::new(), Vec::new());
     for ((number, date), [open, high, low, close]) in dates().enumerate().zip(&case.moves) {
-        // One event on a day, and a few days between two: what is closer is not told apart.
+        // At most one event per day, and a few days between two events. Closer events cannot be
+        // separated.
         let is_far = actions.last().is_none_or(|action| (date - action.ex_date).get_days() >= 3);
         let event = case.events.iter().find(|(at, _)| *at == number && number > 0 && is_far);
         match event.map(|(_, event)| *event) {
@@ -124,7 +125,7 @@ proptest! {
                 Cause::Bare(_) => prop_assert!(false, "{event:?} for {action:?}"),
             }
         }
-        // What is derived adjusts as the other server does.
+        // The derived actions adjust prices as the other server does.
         let found: Vec<Action> = derived.events.iter().filter_map(|event| event.action()).collect();
         let (of, _) = factors(&found, |date| close_before(&days, date));
         let ours = Adjuster::new(&of, last, 3);
@@ -147,7 +148,7 @@ proptest! {
             Price(i64::try_from((adjusted * num_bigint::BigInt::from(1000)).round().to_integer()).unwrap() * 1000)
         };
         let derived = derive(&pairs(&days, adjust));
-        // A split alone is the same in both methods, and so is a dividend without a range of prices.
+        // Both methods explain a split alone, and a dividend without a range of prices.
         let day = |date: Date| days.iter().filter(|(day, _)| *day < date).count();
         let is_clear = actions.iter().any(|action| !action.cash.is_zero() && day(action.ex_date) >= 5);
         prop_assume!(is_clear);

@@ -3,7 +3,7 @@ use std::time::Duration;
 use mirror::{Kind, Next, Pace, RateLimits, Reply, Ticket};
 use proptest::prelude::*;
 
-/// A request to send: how long it takes to arrive, to be answered, and what the answer is.
+/// A request to send: time until it arrives, time until the response, and the kind of response.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     kind: Kind,
@@ -26,7 +26,7 @@ fn planned(reply: impl Strategy<Value = Reply>, millis: u64) -> impl Strategy<Va
     })
 }
 
-/// Sends requests as fast as the pace permits. Returns the instants of sending and of arrival.
+/// Sends requests as fast as the limiter permits. Returns the instants of sending and of arrival.
 fn run(plan: &[Planned], pauses: bool) -> Vec<(Kind, Duration, Duration)> {
     let mut pace = Pace::new(RateLimits::PUBLISHED);
     let mut now = Duration::from_secs(1_000);

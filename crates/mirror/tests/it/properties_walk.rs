@@ -11,7 +11,7 @@ static US: LazyLock<Venue> = LazyLock::new(|| Venue::built_in(Market::Us).unwrap
 
 const LATER: Timestamp = Timestamp(1_900_000_000);
 
-/// A series with random gaps on the grid, and some candles off it.
+/// A series on the grid with random gaps, and some candles off the grid.
 #[derive(Clone, Debug)]
 struct Case {
     is_us: bool,
@@ -55,7 +55,7 @@ impl Case {
         Series::new(symbol.parse().unwrap(), self.period, Adjust::None, Sessions::All).unwrap()
     }
 
-    /// Returns the candles on the grid, and all of them.
+    /// Returns the candles on the grid, and all candles.
     fn candles(&self) -> (Vec<Candle>, Vec<Candle>) {
         let venue = self.venue();
         let from = "2024-01-02".parse::<market::Date>().unwrap();
@@ -103,7 +103,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn a_walk_that_is_killed_anywhere_stores_what_an_uninterrupted_one_stores(case in case()) {
+    fn a_walk_with_crashes_stores_the_same_candles_as_one_without(case in case()) {
         let (good, all) = case.candles();
         let (plain, outcome) = walk(&mut case.walk(), &mut case.server(all.clone()), LATER, || None);
         prop_assert_eq!(outcome, Outcome::Done(End::Exhausted));
@@ -111,7 +111,7 @@ proptest! {
         prop_assert_eq!(plain.quarantined.len(), all.len() - good.len());
 
         let mut kills = case.kills.iter().cycle().copied().chain(std::iter::repeat(None));
-        // A process that is killed before each page is stored never ends.
+        // If the process ends before every page, the walk never completes.
         let mut budget = 500;
         let kill = || { budget -= 1; if budget > 0 { kills.next().flatten() } else { None } };
         let (resumed, _) = walk(&mut case.walk(), &mut case.server(all), LATER, kill);
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn a_range_of_days_is_stored_whole_and_nothing_else(case in case(), from in 0_usize..8, days in 0_usize..8) {
+    fn a_range_of_days_is_stored_completely_and_exclusively(case in case(), from in 0_usize..8, days in 0_usize..8) {
         let (good, all) = case.candles();
         let venue = case.venue();
         let day = |at: Timestamp| {
@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_position_or_is_refused(text in ".{0,60}") {
+    fn any_text_is_parsed_or_refused_as_a_position(text in ".{0,60}") {
         if let Ok(position) = text.parse::<mirror::Position>() {
             prop_assert_eq!(position.to_string(), text);
         }

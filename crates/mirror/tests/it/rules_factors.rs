@@ -10,7 +10,7 @@ fn date(day: i8) -> Date {
     Date::new(2026, 3, day).unwrap()
 }
 
-/// A day whose four prices are equal, unless listed.
+/// Returns a day. A single price applies to open, high, low and close.
 fn day(at: i8, actual: &str, adjusted: &str) -> DayPair {
     let four = |text: &str| {
         let prices: Vec<Price> = text.split(' ').map(price).collect();
@@ -23,7 +23,7 @@ fn amount(text: &str) -> Amount {
     Amount::parse(text).unwrap()
 }
 
-/// N1.
+/// Example N1 of the specification.
 #[test]
 fn a_dividend_is_the_shortest_decimal_in_its_interval() {
     let derived = derive(&[day(3, "350.00", "346.600"), day(4, "347.20", "347.200")]);
@@ -36,7 +36,7 @@ fn a_dividend_is_the_shortest_decimal_in_its_interval() {
     assert_eq!(derived.problems, []);
 }
 
-/// N2.
+/// Example N2 of the specification.
 #[test]
 fn a_split_is_an_exact_fraction() {
     let derived = derive(&[day(3, "100.00", "10.000"), day(4, "10.05", "10.050"), day(5, "10.10", "10.100")]);
@@ -54,7 +54,8 @@ fn a_consolidation_is_a_split_of_less_than_one() {
     assert_eq!(derived.events[0].cause, Cause::Split(amount("1/10")));
 }
 
-/// F7: cash 0.50, bonus 1 for 10 and rights 1 for 5 on one day, f = 107/130; then a split 2 for 1.
+/// Example F7: cash 0.50, bonus 1 for 10 and rights 1 for 5 on one day, f = 107/130; then a split 2
+/// for 1.
 #[test]
 fn several_actions_on_one_day_are_a_bare_factor() {
     let derived = derive(&[
@@ -93,7 +94,7 @@ fn subtracted_dividends_are_recognized() {
 }
 
 #[test]
-fn a_day_whose_prices_contradict_each_other_is_reported_and_not_used() {
+fn a_day_with_contradictory_prices_is_reported_and_ignored() {
     let derived = derive(&[
         day(2, "100 101 99 100", "98 98.98 97.02 98"),
         day(3, "100 101 99 100", "98 98.98 97.02 90"),

@@ -10,7 +10,7 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Sends requests that are answered immediately, until one must wait. Returns how many were sent.
+/// Sends requests with immediate responses until one must wait. Returns how many were sent.
 fn burst(pace: &mut Pace, kind: Kind, now: Duration) -> usize {
     let mut sent = 0;
     while pace.next(kind, now) == Next::Ready {
@@ -22,7 +22,7 @@ fn burst(pace: &mut Pace, kind: Kind, now: Duration) -> usize {
     sent
 }
 
-/// Sends as many requests as possible from an instant on. Returns how many in that many seconds.
+/// Sends as many requests as possible for a number of seconds. Returns how many were sent.
 fn sent_in(pace: &mut Pace, from: Duration, seconds: u64) -> usize {
     let (mut now, mut sent) = (from, 0);
     while now < from + s(seconds) {
@@ -40,7 +40,7 @@ fn sent_in(pace: &mut Pace, from: Duration, seconds: u64) -> usize {
 }
 
 #[test]
-fn at_most_8_requests_in_a_second_and_55_of_command_27_in_30_seconds() {
+fn at_most_8_requests_per_second_and_55_of_command_27_in_30_seconds() {
     let mut pace = Pace::new(RateLimits::PUBLISHED);
     assert_eq!(burst(&mut pace, Kind::History, s(100)), 8);
     assert_eq!(pace.next(Kind::Other, s(100)), Next::Wait(s(101)));
@@ -51,7 +51,7 @@ fn at_most_8_requests_in_a_second_and_55_of_command_27_in_30_seconds() {
 }
 
 #[test]
-fn two_requests_are_in_work_at_one_time() {
+fn at_most_two_requests_are_pending() {
     let mut pace = Pace::new(RateLimits::PUBLISHED);
     let first = pace.sent(Kind::History, s(1));
     let _second = pace.sent(Kind::Other, s(1));
@@ -61,7 +61,7 @@ fn two_requests_are_in_work_at_one_time() {
 }
 
 #[test]
-fn a_request_counts_until_30_seconds_after_its_answer() {
+fn a_request_counts_until_30_seconds_after_its_response() {
     let limits = RateLimits::of_profile(&[ProfileLimit { kind: Kind::History, limit: 0, burst: 1 }]);
     let mut pace = Pace::new(limits);
     let ticket = pace.sent(Kind::History, s(1));
@@ -76,7 +76,7 @@ fn after_too_many_requests_the_rate_is_halved_for_ten_minutes() {
     let mut pace = Pace::new(RateLimits::PUBLISHED);
     let (a, b) = (pace.sent(Kind::History, s(0)), pace.sent(Kind::History, s(0)));
     pace.answered(a, Reply::TooFast, s(1));
-    // Both were in work, so this is the same event.
+    // Both requests were pending, so this is the same event.
     pace.answered(b, Reply::TooFast, s(2));
     assert_eq!(pace.next(Kind::Other, s(2)), Next::Wait(s(31)));
     // The two refused requests count too.
@@ -92,7 +92,7 @@ fn after_too_many_requests_the_rate_is_halved_for_ten_minutes() {
 }
 
 #[test]
-fn failures_back_off_to_a_minute() {
+fn failures_back_off_to_one_minute() {
     let mut pace = Pace::new(RateLimits::PUBLISHED);
     let mut now = s(10);
     for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
@@ -110,7 +110,7 @@ fn failures_back_off_to_a_minute() {
 }
 
 #[test]
-fn the_profile_lowers_the_limits_and_never_raises_them() {
+fn the_profile_can_lower_but_not_raise_the_limits() {
     let row = |kind, limit, burst| ProfileLimit { kind, limit, burst };
     let mut pace = Pace::new(RateLimits::of_profile(&[row(Kind::History, 1, 30), row(Kind::Other, 10, 10)]));
     assert_eq!(sent_in(&mut pace, s(0), 30), 55, "1 a second and 30 more are 60 in 30 seconds");
@@ -122,12 +122,12 @@ fn the_profile_lowers_the_limits_and_never_raises_them() {
 }
 
 #[test]
-fn a_factor_leaves_the_rest_to_other_programs() {
+fn a_factor_leaves_the_rest_of_the_rate_to_other_programs() {
     let half: RateFactor = "0.5".parse().unwrap();
     let mut pace = Pace::new(RateLimits::PUBLISHED.scaled(half));
     assert_eq!(burst(&mut pace, Kind::Other, s(0)), 4);
     assert_eq!(sent_in(&mut pace, s(100), 30), 27);
-    // Less than one request in a second: one in ten.
+    // A rate below one request per second becomes one request in ten seconds.
     let mut pace = Pace::new(RateLimits::PUBLISHED.scaled(RateFactor::new(10).unwrap()));
     assert_eq!(burst(&mut pace, Kind::Other, s(0)), 1);
     assert_eq!(pace.next(Kind::Other, s(5)), Next::Wait(ms(12_500)));
@@ -139,25 +139,25 @@ fn a_factor_leaves_the_rest_to_other_programs() {
 }
 
 #[test]
-fn a_restart_does_not_begin_a_new_window() {
+fn a_restart_does_not_reset_the_window() {
     let mut pace = Pace::new(RateLimits::PUBLISHED);
     assert_eq!(sent_in(&mut pace, s(0), 30), 55);
     let recent: Vec<Duration> = pace.recent().collect();
     let mut pace = Pace::restored(RateLimits::PUBLISHED, recent, s(10));
-    // Two may have been in work when the process ended.
+    // Two requests may have been pending when the process ended.
     assert_eq!(sent_in(&mut pace, s(10), 20), 0);
     assert_eq!(sent_in(&mut pace, s(30), 9), 53);
 }
 
 #[test]
-fn a_clock_that_is_set_back_does_not_begin_a_new_window() {
+fn a_clock_set_back_does_not_reset_the_window() {
     let mut pace = Pace::new(RateLimits::PUBLISHED);
     assert_eq!(burst(&mut pace, Kind::Other, s(100)), 8);
     assert_eq!(pace.next(Kind::Other, s(50)), Next::Wait(s(101)));
 }
 
 #[test]
-fn the_time_of_a_job_follows_from_the_limits() {
+fn the_duration_of_a_job_follows_from_the_limits() {
     // 332 requests at 55 in 30 seconds.
     assert_eq!(RateLimits::PUBLISHED.time_for(332, 0).as_secs(), 181);
     assert_eq!(RateLimits::PUBLISHED.time_for(0, 16), s(2));

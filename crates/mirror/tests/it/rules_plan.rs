@@ -42,7 +42,7 @@ fn plan(securities: &[Security], options: &PlanOptions) -> Plan {
     Plan::of(&VENUES, securities, options, &no_quota(), NOW).unwrap()
 }
 
-/// A line for each step, without the calendar's.
+/// Formats each step as a line, except those for calendars.
 fn lines(plan: &Plan) -> Vec<String> {
     let line = |step: &Step| match step {
         Step::Profile => Some("profile".to_owned()),
@@ -55,7 +55,7 @@ fn lines(plan: &Plan) -> Vec<String> {
 }
 
 #[test]
-fn days_need_a_request_for_999_days_and_both_adjustments() {
+fn a_page_covers_999_days_and_both_adjustments_are_read() {
     let days = VENUES.of(Market::Hk).calendar().days(date("2004-06-01"), date("2026-12-31"));
     let days: Vec<Date> = days.map(|(date, _)| date).take(5_300).collect();
     let mut options = options(&[Period::DAY]);
@@ -67,7 +67,7 @@ fn days_need_a_request_for_999_days_and_both_adjustments() {
 }
 
 #[test]
-fn minutes_are_counted_by_the_calendar_and_the_sessions() {
+fn minutes_are_counted_by_calendar_and_sessions() {
     let of = |symbol: &str, period: &str, sessions, dates: DateRange| {
         let options = PlanOptions {
             from: Some(dates.from),
@@ -78,7 +78,7 @@ fn minutes_are_counted_by_the_calendar_and_the_sessions() {
         plan(&[security(symbol)], &options).candles()
     };
     let (week, intraday, all) = (range("2025-12-22", "2025-12-26"), Sessions::Intraday, Sessions::All);
-    // 24 December is a half day, 25 and 26 are holidays.
+    // 24 December is a half day, and 25 and 26 December are holidays.
     assert_eq!(of("700.HK", "1m", intraday, week), 331 + 331 + 151);
     assert_eq!(of("700.HK", "60m", intraday, week), 7 + 7 + 3);
     assert_eq!(of("600519.SH", "1m", all, week), 5 * 241);
@@ -88,7 +88,7 @@ fn minutes_are_counted_by_the_calendar_and_the_sessions() {
 }
 
 #[test]
-fn days_come_before_minutes_and_gaps_newest_first() {
+fn days_come_before_minutes_and_newer_gaps_before_older_ones() {
     let mut stored = security("700.HK");
     stored.stored.push((Period::MINUTE, range("2026-03-03", "2026-03-12")));
     let mut options = options(&[Period::MINUTE, Period::DAY]);
@@ -116,7 +116,7 @@ fn days_come_before_minutes_and_gaps_newest_first() {
     assert_eq!((plan.history_requests(), plan.new_securities()), (12, 2));
     let calendar: Vec<&Step> =
         plan.steps.iter().filter(|step| matches!(step, Step::Calendar { .. })).collect();
-    // 366 days in pieces of 31.
+    // 366 days in requests of at most 31 days.
     assert_eq!(calendar.len(), 12);
     assert_eq!(calendar[0], &Step::Calendar { market: Market::Hk, dates: range("2025-03-18", "2025-04-17") });
     assert_eq!(plan.other_requests(), 18);
@@ -136,7 +136,7 @@ fn the_floor_and_the_latest_trading_day_limit_a_range() {
             _ => None,
         })
         .collect();
-    // 17:00 in Hong Kong is the morning before trading in New York.
+    // 17:00 in Hong Kong is before the open in New York.
     let through = date("2026-03-18");
     for (market, period, dates) in dates {
         let from = Floors::published(market).of(period).unwrap();
@@ -169,7 +169,7 @@ fn the_quota_orders_and_limits_the_securities() {
 }
 
 #[test]
-fn a_plan_is_refused_for_periods_that_are_not_stored_and_for_an_empty_range() {
+fn unstored_periods_and_empty_ranges_are_refused() {
     let of = |options: &PlanOptions| Plan::of(&VENUES, &[security("700.HK")], options, &no_quota(), NOW);
     let week = of(&options(&["week".parse().unwrap()])).unwrap_err();
     assert_eq!(week.to_string(), "week candles are not stored: mirror day or 1m candles");
@@ -182,7 +182,7 @@ fn a_plan_is_refused_for_periods_that_are_not_stored_and_for_an_empty_range() {
 }
 
 #[test]
-fn gaps_are_what_is_not_stored() {
+fn gaps_are_the_dates_that_are_not_stored() {
     let wanted = range("2026-03-02", "2026-03-20");
     assert_eq!(gaps(wanted, []), [wanted]);
     assert_eq!(gaps(wanted, [range("2026-01-01", "2026-12-31")]), []);

@@ -8,7 +8,7 @@ fn symbols(numbers: std::ops::Range<u32>) -> Vec<Symbol> {
 /// 2026-03-18 16:00 in Hong Kong.
 const NOW: Timestamp = Timestamp(1_773_820_800);
 
-/// N4: quota 100, 97 asked this month, list of 10 new and 5 old.
+/// Example N4: quota 100, 97 requested this month, list of 10 new and 5 old.
 #[test]
 fn old_securities_come_first_and_new_ones_wait_for_the_next_month() {
     let (old, new) = (symbols(1..98), symbols(1001..1011));
@@ -25,7 +25,7 @@ fn old_securities_come_first_and_new_ones_wait_for_the_next_month() {
 }
 
 #[test]
-fn a_refusal_spends_the_month_and_free_securities_go_on() {
+fn a_refusal_uses_up_the_quota_but_free_securities_continue() {
     let list = symbols(1..4);
     let mut quota = Quota::new(Month::of(NOW), [list[0].clone()], None, None);
     assert_eq!((quota.left(), quota.limit()), (None, None));
@@ -41,7 +41,7 @@ fn a_refusal_spends_the_month_and_free_securities_go_on() {
     assert_eq!(quota.charge(&list[1], april), Charge::New);
     assert_eq!(quota.charge(&list[0], april), Charge::New, "nothing is free in a new month");
     assert_eq!(quota.month().to_string(), "2026-04");
-    // A clock that is set back does not begin the month before again.
+    // A clock that is set back does not return to the previous month.
     assert_eq!(quota.charge(&list[0], NOW), Charge::Free);
     assert_eq!(quota.month().to_string(), "2026-04");
 }

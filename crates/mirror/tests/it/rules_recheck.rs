@@ -10,11 +10,11 @@ fn range(from: &str, through: &str) -> Option<DateRange> {
 const NOW: Timestamp = Timestamp(1_773_824_400);
 
 #[test]
-fn the_last_ten_days_and_the_minutes_of_two_are_requested_again() {
+fn the_last_ten_days_and_minutes_of_two_days_are_requested_again() {
     let hk = Venue::built_in(Market::Hk).unwrap();
     assert_eq!(Recheck::Again.range(&hk, Period::DAY, NOW), range("2026-03-05", "2026-03-18"));
     assert_eq!(Recheck::Again.range(&hk, Period::MINUTE, NOW), range("2026-03-17", "2026-03-18"));
-    // A Sunday, and the evening that belongs to Monday in New York.
+    // A Sunday evening in New York, which belongs to Monday.
     let sunday = Timestamp(1_774_141_200);
     assert_eq!(Recheck::Again.range(&hk, Period::MINUTE, sunday), range("2026-03-19", "2026-03-20"));
     let us = Venue::built_in(Market::Us).unwrap();
@@ -24,7 +24,7 @@ fn the_last_ten_days_and_the_minutes_of_two_are_requested_again() {
 }
 
 #[test]
-fn holidays_are_no_trading_days() {
+fn holidays_do_not_count_as_trading_days() {
     let hk = Venue::built_in(Market::Hk).unwrap();
     // 2026-02-20, the first trading day after three days of the Lunar New Year.
     let after = Timestamp(1_771_578_000);
@@ -33,7 +33,7 @@ fn holidays_are_no_trading_days() {
 }
 
 #[test]
-fn since_a_date_everything_is_requested_again() {
+fn all_days_since_a_date_are_requested_again() {
     let hk = Venue::built_in(Market::Hk).unwrap();
     let since = |date: &str| Recheck::Since(date.parse().unwrap());
     for period in [Period::DAY, Period::MINUTE] {

@@ -15,7 +15,7 @@ fn candle(time: i64, close: i64) -> Candle {
 }
 
 #[test]
-fn prices_are_equal_to_a_thousandth() {
+fn prices_may_differ_by_one_thousandth() {
     let mut report = Report::default();
     report.add(
         [candle(1, 100_001_000), candle(2, 100_001_001)],
@@ -32,7 +32,7 @@ fn prices_are_equal_to_a_thousandth() {
 }
 
 #[test]
-fn candles_that_one_side_lacks_are_listed() {
+fn candles_missing_on_one_side_are_listed() {
     let mut report = Report::default();
     report.add([1, 2, 4].map(|time| candle(time, 1)), [2, 3, 4, 5].map(|time| candle(time, 1)));
     let at = Timestamp;
@@ -51,14 +51,14 @@ fn candles_that_one_side_lacks_are_listed() {
 }
 
 #[test]
-fn all_differences_are_counted_and_the_first_are_listed() {
+fn all_differences_are_counted_but_only_the_first_are_listed() {
     let mut report = Report::default();
     report.add([], (0..20_000).map(|time| candle(time, 1)));
     assert_eq!((report.different, report.differences.len()), (20_000, DIFFERENCES_MAX));
 }
 
 #[test]
-fn a_sample_selects_its_share_and_a_larger_one_contains_it() {
+fn a_larger_sample_contains_a_smaller_one() {
     let symbols: Vec<Symbol> = (1..=10_000).map(|number| format!("{number}.HK").parse().unwrap()).collect();
     let select = |text: &str, seed| {
         let sample = Sample::parse(text, seed).unwrap();

@@ -43,9 +43,10 @@ fn server<'a>(venue: &'a Venue, candles: Vec<Candle>) -> Server<'a> {
 
 const LATER: Timestamp = Timestamp(1_900_000_000);
 
-/// N3: the page ends at 2024-03-05 10:15, and the next begins with that candle at another close.
+/// Example N3: the page ends at 2024-03-05 10:15, and the next page begins with that candle, but
+/// another close.
 #[test]
-fn a_revised_history_restarts_the_series_three_times() {
+fn a_revised_history_restarts_the_series_at_most_three_times() {
     let candles = minutes(&HK, &["2024-03-04", "2024-03-05"]);
     let at = hk("2024-03-05T10:15");
     let page: Vec<Candle> = candles.iter().filter(|candle| candle.time >= at).copied().collect();
@@ -83,7 +84,7 @@ fn pages_overlap_by_one_candle() {
     );
     let (stored, outcome) = walk(&mut of, &mut server, LATER, || None);
     assert_eq!(stored.candles(), candles);
-    // 1,324 candles: 1000 and 324, and a page that brings nothing new.
+    // 1,324 candles: pages of 1,000 and 324, and one without new candles.
     assert_eq!((stored.pages, outcome), (3, Outcome::Done(End::Exhausted)));
 }
 
@@ -101,7 +102,7 @@ fn an_excluded_anchor_costs_one_request() {
 }
 
 #[test]
-fn a_candle_that_vanished_is_a_revision() {
+fn a_missing_candle_is_a_revision() {
     let candles = minutes(&HK, &["2024-03-04", "2024-03-05", "2024-03-06", "2024-03-07"]);
     let mut server = server(&HK, candles);
     let mut walk = Walk::new(
@@ -112,7 +113,7 @@ fn a_candle_that_vanished_is_a_revision() {
     walk.take(&HK, &server.answer(&request), LATER);
     let oldest = walk.position().oldest().unwrap();
     server.candles.retain(|candle| candle.time != oldest);
-    // The anchor may have been excluded, so the time above it is requested first.
+    // The server may have excluded the anchor, so the next later anchor is requested first.
     let request = walk.request(&HK).unwrap();
     assert_eq!(walk.take(&HK, &server.answer(&request), LATER).outcome, Outcome::Continue);
     let above = walk.request(&HK).unwrap().anchor.unwrap();
@@ -122,7 +123,7 @@ fn a_candle_that_vanished_is_a_revision() {
 }
 
 #[test]
-fn the_floor_ends_a_walk() {
+fn a_walk_ends_at_the_floor() {
     let (period, at) = (Period::DAY, |date: &str| HK.zone().midnight(date.parse().unwrap()));
     let days =
         ["2004-05-28", "2004-05-31", "2004-06-01", "2004-06-02"].map(|date| candle(&HK, period, at(date), 1));
@@ -182,7 +183,7 @@ fn a_page_of_quarantined_candles_does_not_end_the_walk() {
 }
 
 #[test]
-fn a_page_that_does_not_ascend_is_quarantined_from_there() {
+fn candles_out_of_order_are_quarantined() {
     let candles = minutes(&HK, &["2024-03-05"]);
     let page = [candles[10], candles[11], candles[11], candles[9], candles[12]];
     let mut walk = Walk::new(
@@ -198,7 +199,7 @@ fn a_page_that_does_not_ascend_is_quarantined_from_there() {
 }
 
 #[test]
-fn forming_candles_are_separate_and_may_change() {
+fn incomplete_candles_are_separate_and_may_change() {
     let candles = minutes(&HK, &["2024-03-05"]);
     let last = candles.len() - 1;
     let mut walk = Walk::new(
@@ -216,7 +217,7 @@ fn forming_candles_are_separate_and_may_change() {
 }
 
 #[test]
-fn a_candle_in_the_future_does_not_disturb_the_others() {
+fn a_candle_in_the_future_does_not_affect_the_others() {
     let candles = minutes(&HK, &["2024-03-05"]);
     let future = candle(&HK, Period::MINUTE, hk("2024-03-06T09:30"), 1);
     let mut walk = Walk::new(
@@ -229,7 +230,7 @@ fn a_candle_in_the_future_does_not_disturb_the_others() {
 }
 
 #[test]
-fn bounds_are_trading_days() {
+fn bounds_are_whole_trading_days() {
     let now = hk("2024-03-08T12:00");
     let dates = |from: &str, through: &str| DateRange {
         from: from.parse().unwrap(),
@@ -240,7 +241,7 @@ fn bounds_are_trading_days() {
         (bounds.oldest, bounds.newest),
         (hk("2024-03-04T00:00"), Some(Timestamp(hk("2024-03-06T00:00").0 - 1)))
     );
-    // The evening of Sunday belongs to Monday.
+    // Sunday evening belongs to Monday.
     let bounds = Bounds::of_dates(&US, Period::MINUTE, dates("2024-03-04", "2024-03-05"), now);
     assert_eq!(US.zone().rfc3339(bounds.oldest), "2024-03-03T20:00:00-05:00");
     assert_eq!(US.zone().rfc3339(bounds.newest.unwrap()), "2024-03-05T19:59:59-05:00");
@@ -289,7 +290,7 @@ fn positions_are_parsed_strictly() {
 }
 
 #[test]
-fn only_periods_that_are_stored_are_mirrored() {
+fn only_stored_periods_are_mirrored() {
     let of = |period: &str| {
         Series::new("700.HK".parse().unwrap(), period.parse().unwrap(), Adjust::None, Sessions::All)
     };

@@ -1,11 +1,11 @@
-//! A server that answers requests for one series, for the tests of walks.
+//! A server that responds to requests for one series, for the tests of walks.
 
 use std::collections::BTreeMap;
 
 use market::{Candle, Period, Price, Timestamp, Turnover, Venue};
 use mirror::{Outcome, Quarantined, Request, Taken, Walk};
 
-/// What a server does with the anchor of a request.
+/// How a server treats the anchor of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchors {
     Included,
@@ -14,10 +14,10 @@ pub(crate) enum Anchors {
 
 pub(crate) struct Server<'a> {
     pub(crate) venue: &'a Venue,
-    /// Ascending.
+    /// Ascending by time.
     pub(crate) candles: Vec<Candle>,
     pub(crate) anchors: Anchors,
-    /// Sizes of the pages, repeated.
+    /// Page sizes, repeated.
     pub(crate) sizes: Vec<usize>,
     pub(crate) answered: usize,
 }
@@ -40,7 +40,7 @@ impl Server<'_> {
     }
 }
 
-/// What the rows of a walk are stored in.
+/// Storage for the rows of a walk.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) rows: BTreeMap<Timestamp, Candle>,
@@ -90,7 +90,7 @@ pub(crate) fn walk(
     (stored, outcome)
 }
 
-/// A candle whose values depend on a number.
+/// Returns a candle whose values depend on a number.
 pub(crate) fn candle(venue: &Venue, period: Period, at: Timestamp, number: i64) -> Candle {
     let session = match period {
         Period::Clock(_) => venue.slot(at).map_or_else(Default::default, |slot| slot.segment.session),
