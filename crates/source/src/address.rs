@@ -1,4 +1,4 @@
-//! The two addresses of a server.
+//! The HTTP and WebSocket addresses of a server.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ pub struct Addresses {
     quote: SocketAddress,
 }
 
-/// The address of a WebSocket.
+/// A WebSocket address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SocketAddress {
     pub(crate) is_tls: bool,
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// Path and query.
+    /// Path and query of the URL.
     pub(crate) path: String,
 }
 
@@ -28,8 +28,8 @@ pub struct ParseAddressError {
 }
 
 impl Addresses {
-    /// Parses both addresses. Without a quote address, it is the HTTP address with the path `/v2`,
-    /// as Chandler serves it.
+    /// Parses both addresses. The default quote address is the HTTP address with the path `/v2`,
+    /// which Chandler serves.
     pub fn parse(http: &str, quote: Option<&str>) -> Result<Addresses, ParseAddressError> {
         let http = http.trim_end_matches('/');
         let wrong = || ParseAddressError {
@@ -49,7 +49,7 @@ impl Addresses {
         Ok(Addresses { http: http.to_owned(), quote })
     }
 
-    /// Returns the HTTP address without a slash at its end.
+    /// Returns the HTTP address without a trailing slash.
     pub fn http(&self) -> &str {
         &self.http
     }
@@ -81,7 +81,7 @@ impl SocketAddress {
             _ if scheme == tls => true,
             _ => return None,
         };
-        // Text before an `@` would be a user name or a password.
+        // Text before `@` would be a user name or a password.
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) || text.contains(['@', '#', '\\', '"', '\'']) {
             return None;
         }
@@ -105,7 +105,7 @@ impl SocketAddress {
         Some(SocketAddress { is_tls, host: host.to_owned(), port, path: path.to_owned() })
     }
 
-    /// Returns host and port as in the header `host`.
+    /// Returns host and port in the format of the `host` header.
     pub(crate) fn authority(&self) -> String {
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),
@@ -122,7 +122,7 @@ impl fmt::Display for SocketAddress {
 }
 
 fn printable(text: &str) -> String {
-    // What is before an `@` may be a password.
+    // The text before `@` may be a password, so it is not part of the error.
     let text = text.rsplit('@').next().unwrap_or_default();
     text.chars().filter(|char| !char.is_control()).take(200).collect()
 }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_quote_address_follows_from_the_http_address() {
+    fn the_quote_address_defaults_to_the_http_address() {
         let quote = |http: &str| Addresses::parse(http, None).map(|both| both.quote());
         assert_eq!(quote("http://127.0.0.1:8080").unwrap(), "ws://127.0.0.1:8080/v2");
         assert_eq!(quote("https://a.example.org/x/").unwrap(), "wss://a.example.org:443/x/v2");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_address_is_refused_without_its_password() {
+    fn errors_of_invalid_addresses_omit_the_password() {
         for text in ["", "a", "ftp://a", "http://", "http://a:0", "http://a:x", "http://a b", "http://[::1"] {
             assert!(Addresses::parse(text, None).is_err(), "{text:?}");
         }

@@ -1,5 +1,5 @@
-//! What comes back, as market values. A row that cannot be a candle is returned as text with the
-//! reason, and does not spoil the others.
+//! Typed responses with market values. A row that is not a valid candle is returned as text with
+//! the reason, and does not affect the other rows.
 
 use market::{Candle, Date, Price, Session, Symbol, Timestamp, Turnover};
 use prost::Message;
@@ -24,7 +24,8 @@ pub enum Answer {
 /// Limits of the account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Securities whose history may be requested in a month; 0 if the server does not say.
+    /// Number of securities whose history may be requested in a month. 0 if the server does not
+    /// report it.
     pub history_securities: u32,
     pub rate_limits: Vec<RateLimit>,
 }
@@ -43,7 +44,7 @@ pub struct Calendar {
     pub half_days: Vec<Date>,
 }
 
-/// Static data of a security. Empty text is `None`.
+/// Static data of a security. Empty fields of the response are `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaticInfo {
     pub symbol: Symbol,
@@ -73,7 +74,7 @@ pub struct Page {
     pub decimals: u32,
 }
 
-/// A row that cannot be a candle.
+/// A row that is not a valid candle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongRow {
     pub text: String,
@@ -89,7 +90,7 @@ pub struct Line {
     pub turnover: Turnover,
 }
 
-/// Maximum number of candles that a server sends in one answer.
+/// Maximum number of candles in a response.
 const ROWS_MAX: usize = 1_000;
 
 pub(crate) fn decode(request: &Request, body: &[u8]) -> Result<Answer, SourceError> {
@@ -153,7 +154,7 @@ fn page(rows: &[Candlestick]) -> Page {
 fn candle(row: &Candlestick) -> Result<Candle, String> {
     let price = |name: &str, text: &str| Price::parse(text).map_err(|error| format!("{name}: {error}"));
     let session = u8::try_from(row.trade_session).ok().and_then(Session::from_code);
-    // An absent decimal is an empty text.
+    // An absent decimal is an empty string.
     let turnover = if row.turnover.is_empty() { "0" } else { &row.turnover };
     Ok(Candle {
         time: Timestamp(row.timestamp),
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_row_does_not_spoil_the_others() {
+    fn an_invalid_row_does_not_affect_the_others() {
         let rows = [row("1.5", 60), row("one", 120), row("", 180), row("1.0000001", 240), row("2.125", 300)];
         let page = page(&rows);
         let times: Vec<i64> = page.candles.iter().map(|candle| candle.time.0).collect();

@@ -1,4 +1,5 @@
-//! A signed-in quote connection. Several requests may be in work; answers come in any order.
+//! A signed-in quote connection. Several requests may be pending, and responses arrive in any
+//! order.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,19 +15,19 @@ use crate::error::clipped;
 use crate::stream::{OPEN_WITHIN, Stream, open};
 use crate::{Addresses, Answer, OneTimePassword, Request, SourceError};
 
-/// How long an answer may take. The SDKs wait as long.
+/// Timeout of a response, the same as in the SDKs.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 const SIGN_IN_WITHIN: Duration = Duration::from_secs(30);
 const WRITE_WITHIN: Duration = Duration::from_secs(10);
-/// A server sends a ping at least every 30 seconds. After this time without any message the
-/// connection counts as dead.
+/// A server sends a ping at least every 30 seconds. After this time without a message the
+/// connection is considered lost.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
 /// Timeout field of a request, in milliseconds.
 const TIMEOUT_MS: u16 = 30_000;
-/// Requests in work at most. A server lets more wait.
+/// Maximum number of pending requests. A server queues more.
 const IN_WORK_MAX: usize = 5;
 
-/// A request of one connection.
+/// Id of a request on one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(u32);
 
@@ -36,23 +37,24 @@ impl RequestId {
     }
 }
 
-/// What a connection has received.
+/// A response or a push.
 #[derive(Debug)]
 pub enum Event {
-    /// The answer to a request. An error that ends the connection is returned instead.
+    /// The response to a request. An error that ends the connection is returned as an error
+    /// instead.
     Answer { id: RequestId, answer: Result<Answer, SourceError> },
-    /// A push: its command and its body.
+    /// A push with its command and body.
     Push { command: u8, body: Vec<u8> },
 }
 
-/// A signed-in connection, for one thread.
+/// A signed-in connection, used by one thread.
 #[derive(Debug)]
 pub struct Connection {
     socket: WebSocket<Stream>,
     next_id: u32,
     in_work: BTreeMap<RequestId, InWork>,
     heard_at: Instant,
-    /// The reason that the server gave before it closed the connection.
+    /// The reason that the server sent before it closed the connection.
     farewell: Option<String>,
 }
 
@@ -63,7 +65,7 @@ struct InWork {
 }
 
 impl Connection {
-    /// Opens a connection and signs in. `overnight` asks for overnight data of the US.
+    /// Opens a connection and signs in. `overnight` requests overnight data of US securities.
     pub fn open(
         addresses: &Addresses,
         password: &OneTimePassword,
@@ -114,7 +116,7 @@ impl Connection {
         }
     }
 
-    /// Returns how many requests are in work.
+    /// Returns the number of pending requests.
     pub fn in_work(&self) -> usize {
         self.in_work.len()
     }
@@ -129,8 +131,8 @@ impl Connection {
         Ok(id)
     }
 
-    /// Waits for the next answer or push, and answers pings in the meantime. Returns `None` when
-    /// `at_most` has passed. After an error the connection must not be used again.
+    /// Waits for the next response or push, and answers pings in the meantime. Returns `None` after
+    /// `at_most`. After an error the connection must not be used again.
     pub fn receive(&mut self, at_most: Duration) -> Result<Option<Event>, SourceError> {
         let end = Instant::now() + at_most;
         loop {
@@ -148,7 +150,7 @@ impl Connection {
             match packet {
                 Packet::Response { command, id, status, body } => {
                     let id = RequestId(id);
-                    // An answer may come after its deadline.
+                    // A response may arrive after its timeout.
                     let Some(InWork { request, .. }) = self.in_work.remove(&id) else { continue };
                     if command != request.command() {
                         return Err(SourceError::invalid("an answer to another command"));
@@ -183,7 +185,7 @@ impl Connection {
         Ok(RequestId(id))
     }
 
-    /// Reads the next packet, or returns `None` at `until`.
+    /// Reads the next packet. Returns `None` after `until`.
     fn read(&mut self, until: Instant) -> Result<Option<Packet<'static>>, SourceError> {
         loop {
             self.socket.get_mut().set_deadline(until);
@@ -194,7 +196,7 @@ impl Connection {
                         .map_err(|error| SourceError::invalid(error.to_string()))?;
                     return Ok(Some(packet.into_owned()));
                 }
-                // A ping is answered when the next message is read or written.
+                // The pong is sent with the next read or write.
                 Ok(Message::Ping(_) | Message::Pong(_)) => {
                     self.heard_at = Instant::now();
                     self.socket.get_mut().set_deadline(Instant::now() + WRITE_WITHIN);

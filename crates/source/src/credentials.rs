@@ -1,4 +1,4 @@
-//! Credentials, and the signature of a request.
+//! Credentials and request signatures.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::SourceError;
 
-/// Secret text. It is omitted from debug output, and its memory is zeroed on drop.
+/// A secret string. It is omitted from debug output, and its memory is zeroed on drop.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretText(Zeroizing<String>);
 
@@ -30,7 +30,7 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// What an account signs in with.
+/// Credentials of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credentials {
     /// An API key: requests are signed with the secret.
@@ -43,7 +43,7 @@ const SIGNED_HEADERS: &str = "authorization;x-api-key;x-timestamp";
 
 impl Credentials {
     /// Returns the headers of `GET path` at a time in Unix milliseconds. SDKs send seconds or
-    /// milliseconds; servers refuse an equal time as a repeated request, so milliseconds are sent.
+    /// milliseconds. A server refuses a repeated timestamp as a replay, so milliseconds are sent.
     pub(crate) fn headers(
         &self,
         path: &str,
@@ -95,7 +95,7 @@ fn signature(
         "{method}|{path}||authorization:{token}\nx-api-key:{app_key}\nx-timestamp:{time}\n|{SIGNED_HEADERS}|"
     ));
     let text = format!("HMAC-SHA256|{}", hex(&Sha1::digest(canonical.as_bytes())));
-    // A key of any length is valid for HMAC.
+    // HMAC accepts keys of any length.
     let digest = Hmac::<Sha256>::new_from_slice(app_secret.expose().as_bytes())
         .map(|mac| mac.chain_update(text.as_bytes()).finalize().into_bytes())
         .unwrap_or_default();
@@ -110,9 +110,9 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Example S1 of the protocol's description.
+    /// Example S1 of the protocol description.
     #[test]
-    fn a_request_is_signed_as_the_sdks_sign_it() {
+    fn signatures_equal_those_of_the_sdks() {
         let secret = SecretText::new("secret_demo_0001");
         let token = SecretText::new("tok_demo_0001");
         let request = ("GET", "/v1/socket/token");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_not_shown() {
+    fn debug_output_omits_secrets() {
         let key = Credentials::Key {
             app_key: "key".to_owned(),
             app_secret: SecretText::new("hush"),
@@ -135,21 +135,22 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_cannot_be_sent_is_refused() {
+    fn tokens_with_invalid_characters_are_refused() {
         let bearer =
             Credentials::Bearer { client_id: "c".to_owned(), access_token: SecretText::new("a\r\nb") };
         assert!(bearer.headers("/", 1).is_err());
     }
 
     #[test]
-    fn a_token_of_the_us_is_sent_with_its_region() {
+    fn us_tokens_are_sent_with_the_region_header() {
         let bearer = |token: &str| {
             let access_token = SecretText::new(token);
             let all =
                 Credentials::Bearer { client_id: "c".to_owned(), access_token }.headers("/", 1).unwrap();
             all.iter().find(|(name, _)| *name == "x-dc-region").unwrap().1.expose().to_owned()
         };
-        // The prefix counts at the start of a value, and a bearer token has a word before it.
+        // A region prefix is recognized only at the start of a token, and a bearer token begins
+        // with the word `Bearer`.
         assert_eq!((bearer("ap_x").as_str(), bearer("x").as_str()), ("ap", "ap"));
     }
 }

@@ -1,4 +1,4 @@
-//! Why a request has no answer.
+//! Errors of connections and requests.
 
 use std::io;
 
@@ -6,35 +6,35 @@ use wire::Status;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The server refuses the credentials. Repeating does not help.
+    /// The server refused the credentials. Retrying does not help.
     #[error("the server refuses the credentials: {message} (code {code})")]
     Credentials { code: i64, message: String },
-    /// The account has as many connections as it may have.
+    /// The account has reached its connection limit.
     #[error("the account has {online} of {limit} connections: close one of them")]
     ConnectionsFull { online: i64, limit: i64 },
     /// The server cannot be reached.
     #[error("cannot reach {place}: {reason}")]
     Unreachable { place: String, reason: String },
-    /// The connection has ended.
+    /// The connection was closed.
     #[error("the connection was closed: {reason}")]
     Closed { reason: String },
-    /// The server did not answer in time.
+    /// The response did not arrive in time.
     #[error("no answer within {seconds} s")]
     Timeout { seconds: u64 },
-    /// The server does not keep to the protocol.
+    /// The server violated the protocol.
     #[error("the server's answer is invalid: {what}")]
     Invalid { what: String },
-    /// The server refuses one request.
+    /// The server refused one request.
     #[error("the server refuses the request: {message} (status {}, code {code})", *status as u8)]
     Refused { status: Status, code: u64, message: String },
 }
 
-/// What to do about a refused request.
+/// The kind of a refusal, which determines the reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The request or the symbol is invalid (301600).
     Invalid,
-    /// The server failed (301602). The same request may succeed later.
+    /// Internal server error (301602). The same request may succeed later.
     Server,
     /// The security has no quotes (301603).
     NoQuotes,
@@ -42,9 +42,9 @@ pub enum Kind {
     NoAccess,
     /// Too many requests (301606).
     TooFast,
-    /// Too many securities in the month (301607).
+    /// Too many securities this month (301607).
     QuotaSpent,
-    /// Another code.
+    /// Any other code.
     Other,
 }
 
@@ -68,7 +68,7 @@ impl SourceError {
         !matches!(self, SourceError::Refused { .. })
     }
 
-    /// Returns whether a person must act before another attempt.
+    /// Returns whether a retry is useless until the user acts.
     pub fn is_permanent(&self) -> bool {
         matches!(self, SourceError::Credentials { .. })
     }
@@ -86,7 +86,7 @@ impl SourceError {
     }
 }
 
-/// Removes control characters from a server's text, and limits its length.
+/// Removes control characters from a message of the server, and limits its length.
 pub(crate) fn clipped(text: &str) -> String {
     text.chars().filter(|char| !char.is_control()).take(300).collect()
 }

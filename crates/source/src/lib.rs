@@ -1,13 +1,13 @@
-//! The client of a compatible server, which may be another Chandler: sign-in over HTTP, the quote
-//! connection, typed requests, answers and errors.
+//! Client of a compatible server, which may be another Chandler: sign-in over HTTP, the quote
+//! connection, typed requests, responses and errors.
 //!
-//! Everything is blocking and for one thread: a [`Connection`] sends a request and later receives
-//! its answer, so several requests may be in work. Every wait has a deadline. The crate knows the
-//! protocol ([`wire`]) and market values ([`market`]), and no store. It reads no wall clock: the
+//! All functions block. A [`Connection`] belongs to one thread, which sends a request and later
+//! receives the response, so several requests may be pending. Every wait has a timeout. The crate
+//! knows the protocol ([`wire`]) and market values ([`market`]), but no store and no clock: the
 //! time of a signature is an argument.
 //!
-//! Start at `connection.rs`, then `request.rs` (what is requested) and `answer.rs` (what comes
-//! back). `sign_in.rs` gets the one-time password, `stream.rs` opens the WebSocket.
+//! Start at `connection.rs`, then `request.rs` and `answer.rs`. `sign_in.rs` requests the one-time
+//! password, and `stream.rs` opens the WebSocket.
 
 mod address;
 mod answer;
@@ -27,5 +27,5 @@ pub use request::{Adjust, Anchor, Count, Period, Request, Sessions};
 pub use sign_in::{OneTimePassword, one_time_password};
 pub use wire::Status;
 
-/// Names this client in requests.
+/// `user-agent` of this client.
 pub const USER_AGENT: &str = concat!("chandler-mirror/", env!("CARGO_PKG_VERSION"));

@@ -1,4 +1,4 @@
-//! What is requested, and its encoding.
+//! Typed requests and their encoding.
 
 use market::{Date, Market, Symbol, Timestamp, Zone};
 use prost::Message;
@@ -9,7 +9,7 @@ use wire::quote::{
     TradingDaysRequest,
 };
 
-/// Length of requested candles.
+/// Period of requested candles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Period {
     Minute,
@@ -30,16 +30,16 @@ pub enum Sessions {
     All,
 }
 
-/// Newest candle of a page, which is included: a day, or a minute.
+/// Newest candle of a page, inclusive: a date, or a minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Anchor {
     pub date: Date,
-    /// Minute of the local day.
+    /// Minutes after midnight, local time.
     pub minute: Option<u16>,
 }
 
 impl Anchor {
-    /// Returns the anchor of a candle that was received.
+    /// Returns the anchor of a received candle.
     pub fn at(market: Market, period: Period, stamp: Timestamp) -> Anchor {
         let (date, second) = Zone::of(market).local(stamp);
         let minute = u16::try_from(second.div_euclid(60)).ok().filter(|_| period == Period::Minute);
@@ -54,7 +54,7 @@ pub struct Count(u16);
 impl Count {
     pub const MAX: Count = Count(1_000);
 
-    /// Returns the number, or the nearest that may be requested.
+    /// Returns the number, clamped to the range.
     pub fn of(number: usize) -> Count {
         Count(u16::try_from(number.clamp(1, 1_000)).unwrap_or(1_000))
     }
@@ -62,13 +62,13 @@ impl Count {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Request {
-    /// Command 4.
+    /// Command 4: the user profile.
     Profile,
     /// Command 9: trading days of at most 31 days.
     TradingDays { market: Market, from: Date, to: Date },
-    /// Command 10: at most 500 symbols.
+    /// Command 10: static data of at most 500 symbols.
     StaticInfo { symbols: Vec<Symbol> },
-    /// Command 27, to the past. Without an anchor: from the newest candle on.
+    /// Command 27: history candles, backward. Without an anchor, the newest ones.
     History {
         symbol: Symbol,
         period: Period,
@@ -77,13 +77,13 @@ pub enum Request {
         anchor: Option<Anchor>,
         count: Count,
     },
-    /// Command 19: the newest candles, and the one that is still forming.
+    /// Command 19: the newest candles, including the incomplete one.
     Candles { symbol: Symbol, period: Period, adjust: Adjust, sessions: Sessions, count: Count },
-    /// Command 18: the lines of the current day.
+    /// Command 18: the intraday line of the current day.
     Intraday { symbol: Symbol, sessions: Sessions },
 }
 
-/// Maximum number of symbols in a request of static data.
+/// Maximum number of symbols in a request for static data.
 pub(crate) const SYMBOLS_MAX: usize = 500;
 
 impl Request {
@@ -98,7 +98,7 @@ impl Request {
         }
     }
 
-    /// Returns the security of a request for one.
+    /// Returns the security, if the request is for only one.
     pub fn symbol(&self) -> Option<&Symbol> {
         match self {
             Request::History { symbol, .. }
@@ -194,7 +194,7 @@ fn digits(date: Date) -> String {
 mod tests {
     use super::*;
 
-    /// A backward page, as the SDKs write it (compare packet C of the protocol's description).
+    /// A backward page, encoded like packet C of the protocol description.
     #[test]
     fn a_page_is_requested_by_its_anchor() {
         let symbol: Symbol = "700.HK".parse().unwrap();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_within_the_limits_of_the_protocol() {
+    fn counts_are_clamped_to_the_limits_of_the_protocol() {
         assert_eq!((Count::of(0).0, Count::of(7).0, Count::of(5_000)), (1, 7, Count::MAX));
     }
 }

@@ -1,4 +1,4 @@
-//! The one-time password of a connection, over HTTP.
+//! Requests the one-time password of a connection over HTTP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,11 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// Maximum size of the response in bytes.
 const ANSWER_MAX: u64 = 64 << 10;
 
-/// Signs one connection in.
+/// A one-time password, which signs in one connection.
 #[derive(Clone, Debug)]
 pub struct OneTimePassword {
     pub(crate) text: SecretText,
-    /// Connections of the account, and their limit.
+    /// Number of connections of the account, and its limit.
     pub online: i64,
     pub limit: i64,
 }
@@ -49,7 +49,7 @@ pub fn one_time_password(
     now_ms: i64,
 ) -> Result<OneTimePassword, SourceError> {
     let url = format!("{}{PATH}", addresses.http());
-    // A proxy may serve the API below a path, which is signed as the client sees it.
+    // A proxy may serve the API under a path prefix. The signed path includes it.
     let path = url.splitn(4, '/').nth(3).map_or_else(|| PATH.to_owned(), |path| format!("/{path}"));
     let mut request = http::Request::get(&url).header("accept", "application/json");
     for (name, value) in credentials.headers(&path, now_ms)? {
@@ -93,7 +93,7 @@ fn agent(addresses: &Addresses) -> ureq::Agent {
     let mut config = ureq::Agent::config_builder()
         .tls_config(tls)
         .http_status_as_error(false)
-        // The credentials must be sent only to the named server.
+        // The credentials must be sent only to the given server.
         .max_redirects(0)
         .max_redirects_will_error(false)
         .timeout_connect(Some(CONNECT_WITHIN))
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_read_by_status_and_code() {
+    fn responses_are_classified_by_status_and_code() {
         let good = br#"{"code":0,"message":"","data":{"otp":"x","limit":10,"online":1}}"#;
         assert_eq!(read(200, good).unwrap().limit, 10);
         let full = br#"{"code":0,"message":"","data":{"otp":"x","limit":10,"online":10}}"#;

@@ -1,4 +1,4 @@
-//! Opens the WebSocket of a connection: TCP, TLS if the address wants it, and the upgrade.
+//! Opens the WebSocket of a connection: TCP, optional TLS, and the upgrade.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -17,12 +17,12 @@ use crate::address::SocketAddress;
 use crate::{SourceError, USER_AGENT};
 
 pub(crate) const OPEN_WITHIN: Duration = Duration::from_secs(15);
-/// Maximum size of the head of the response to the upgrade.
+/// Maximum size of the response head of the upgrade.
 const HEAD_MAX: usize = 16 << 10;
-/// Maximum size of a message. A page of a thousand candles takes a hundred kilobytes.
+/// Maximum size of a message. A page of a thousand candles has about a hundred kilobytes.
 const MESSAGE_MAX: usize = 16 << 20;
 
-/// A socket whose reads and writes fail when a deadline has passed.
+/// A socket whose reads and writes fail after a deadline.
 #[derive(Debug)]
 pub(crate) struct Stream {
     socket: Socket,
@@ -47,7 +47,7 @@ impl Stream {
         }
     }
 
-    /// Returns the time left. A socket timeout of zero would mean none.
+    /// Returns the remaining time. A socket timeout of zero would mean none.
     fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
     }
@@ -86,7 +86,7 @@ pub(crate) fn open(address: &SocketAddress) -> Result<WebSocket<Stream>, SourceE
     let unreachable = |error: io::Error| SourceError::unreachable(&place, error);
     let deadline = Instant::now() + OPEN_WITHIN;
     let tcp = connect(address, deadline).map_err(unreachable)?;
-    // A request is one small packet, which must not wait for more.
+    // A request is one small packet, which must be sent without delay.
     tcp.set_nodelay(true).map_err(unreachable)?;
     let socket = match address.is_tls {
         false => Socket::Plain(tcp),
@@ -141,7 +141,7 @@ enum Upgrade {
     Answer(String),
 }
 
-/// Sends the upgrade and reads the head of the response. Returns what came behind it.
+/// Sends the upgrade and reads the response head. Returns the bytes received after it.
 fn upgrade(stream: &mut Stream, address: &SocketAddress) -> Result<Vec<u8>, Upgrade> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|error| Upgrade::Answer(error.to_string()))?;

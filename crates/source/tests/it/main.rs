@@ -17,7 +17,7 @@ use wire::control::Close;
 use wire::quote::{Candlestick, SecurityCandlestickResponse};
 use wire::{Packet, Status, command};
 
-/// Makes a test with a bug fail instead of hang.
+/// Makes a hanging test fail.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn credentials() -> Credentials {
@@ -59,7 +59,7 @@ fn candles(symbol: &str, time: i64) -> Vec<u8> {
         timestamp: time + place * 60,
         trade_session: 0,
     };
-    // Enough for a packed answer.
+    // Long enough to be compressed.
     SecurityCandlestickResponse { symbol: symbol.to_owned(), candlesticks: (0..100).map(row).collect() }
         .encode_to_vec()
 }
@@ -82,7 +82,7 @@ fn time_of(answer: Result<Answer, SourceError>) -> Timestamp {
 }
 
 #[test]
-fn a_client_signs_in_as_the_sdks_do() {
+fn a_client_signs_in_like_the_sdks() {
     let script = Script::start(vec![]);
     drop(open(&script));
     let seen = script.stop();
@@ -105,7 +105,7 @@ fn a_client_signs_in_as_the_sdks_do() {
 }
 
 #[test]
-fn two_requests_are_answered_in_any_order() {
+fn responses_may_arrive_in_any_order() {
     let answers = vec![
         Step::Wait,
         Step::Wait,
@@ -130,7 +130,7 @@ fn two_requests_are_answered_in_any_order() {
 }
 
 #[test]
-fn each_refusal_has_a_kind_and_keeps_the_connection() {
+fn refusals_have_a_kind_and_do_not_close_the_connection() {
     let cases = [
         (Status::ServerError, 301_600, Kind::Invalid),
         (Status::BadRequest, 301_600, Kind::Invalid),
@@ -157,7 +157,7 @@ fn each_refusal_has_a_kind_and_keeps_the_connection() {
 }
 
 #[test]
-fn a_closed_connection_names_the_reason() {
+fn a_closed_connection_reports_the_reason() {
     let reason = Close { code: 2, reason: "maintenance".to_owned() }.encode_to_vec();
     let script = Script::start(vec![Step::Wait, Step::Bytes(push(0, reason)), Step::Hang]);
     let mut connection = open(&script);
@@ -181,7 +181,7 @@ fn a_refused_sign_in_is_permanent() {
 }
 
 #[test]
-fn an_answer_that_is_no_packet_ends_the_connection() {
+fn an_invalid_packet_ends_the_connection() {
     for bytes in [vec![], vec![0x0f], vec![2, 27, 0, 0]] {
         let script = Script::start(vec![Step::Wait, Step::Bytes(bytes)]);
         let mut connection = open(&script);
@@ -192,7 +192,7 @@ fn an_answer_that_is_no_packet_ends_the_connection() {
 }
 
 #[test]
-fn waiting_without_a_request_ends_at_its_time() {
+fn waiting_without_a_request_times_out() {
     let script = Script::start(vec![Step::Ping]);
     let mut connection = open(&script);
     assert!(connection.receive(Duration::from_millis(1)).unwrap().is_none());

@@ -1,4 +1,4 @@
-//! A server that answers one sign-in over HTTP and one connection by a script.
+//! A server that answers one sign-in over HTTP and runs a script on one connection.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) enum Step {
     /// Waits for the next request.
     Wait,
-    /// Answers a request, counted from 0.
+    /// Responds to a request, counted from 0.
     Answer {
         request: usize,
         status: Status,
@@ -34,7 +34,7 @@ pub(crate) enum Step {
     RefuseSignIn,
 }
 
-/// What the server has seen.
+/// Data that the server has received.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) http: String,
@@ -108,7 +108,7 @@ fn upgrade(stream: &mut TcpStream) -> String {
     request
 }
 
-/// Reads the next request: its command, its number and its body. `None` at the end.
+/// Reads the next request: its command, number and body. Returns `None` at the end.
 fn request(socket: &mut WebSocket<TcpStream>, seen: &mut Seen) -> Option<(u8, u32, Vec<u8>)> {
     loop {
         match socket.read() {
@@ -172,12 +172,12 @@ fn play(mut socket: WebSocket<TcpStream>, steps: Vec<Step>, seen: &mut Seen) {
             Step::RefuseSignIn => {}
         }
     }
-    // Until the client closes.
+    // Reads until the client closes the connection.
     while request(&mut socket, seen).is_some() {}
 }
 
 fn send(socket: &mut WebSocket<TcpStream>, bytes: Vec<u8>) {
-    // The client may be gone.
+    // The client may have closed the connection.
     socket.send(Message::Binary(bytes.into())).ok();
 }
 
