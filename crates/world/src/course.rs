@@ -2,17 +2,17 @@ use std::time::Duration;
 
 use market::Timestamp;
 
-/// A clock that moves at a constant speed from a market instant, which it showed at a machine
-/// instant. Machine instants are durations since any fixed origin.
+/// A clock that moves at a constant speed, beginning with a market instant at a machine instant.
+/// Machine instants are durations since any fixed origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Course {
     from: Timestamp,
     since: Duration,
-    /// Thousandths of market seconds per machine second. At least one.
+    /// Thousandths of market seconds per machine second, at least 1.
     thousandths: u64,
 }
 
-/// Thousandths of a second per machine nanosecond and thousandth of speed.
+/// One second in nanoseconds, multiplied by 1,000 because the speed is in thousandths.
 const NANOS: u128 = 1_000_000_000_000;
 
 impl Course {
@@ -21,8 +21,7 @@ impl Course {
         Course { from, since, thousandths: thousandths.max(1) }
     }
 
-    /// Returns the instant that the clock shows at a machine instant. The clock is stopped
-    /// before its beginning.
+    /// Returns the market instant at a machine instant. Before `since`, this is `from`.
     pub fn now(&self, machine: Duration) -> Timestamp {
         let elapsed = machine.saturating_sub(self.since).as_nanos();
         let seconds = elapsed.saturating_mul(u128::from(self.thousandths)) / NANOS;
@@ -30,7 +29,7 @@ impl Course {
         Timestamp(self.from.0.saturating_add(seconds))
     }
 
-    /// Returns the earliest machine instant at which the clock shows `at` or a later instant.
+    /// Returns the earliest machine instant at which the clock shows `at` or later.
     pub fn reaches(&self, at: Timestamp) -> Duration {
         let seconds = u128::try_from(at.0.saturating_sub(self.from.0)).unwrap_or(0);
         let nanos = seconds.saturating_mul(NANOS).div_ceil(u128::from(self.thousandths));

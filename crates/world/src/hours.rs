@@ -2,14 +2,14 @@ use market::{Date, Day, Market, Segment, Session, Timestamp, Venue, Venues};
 
 use crate::{Markets, Settings, Skip};
 
-/// A clock that skips closed hours stops this long before the next trading begins, so that a
-/// program can prepare.
+/// When a clock skips closed hours, it stops this long before trading begins, so that a program can
+/// prepare.
 pub const SKIP_LEAD_S: i64 = 5 * 60;
-/// A trading day and its neighbours: an evening belongs to the next trading day, and a step may
-/// begin after the last segment of a day.
+/// Range of days to search around an instant. An evening belongs to the next trading day, and a
+/// step may begin after the last segment of a day.
 const DAYS_NEAR: usize = 3;
 
-/// Trading hours of a world's markets: when they begin and end, for steps and for skipped time.
+/// Trading hours of a world's markets, for steps and for skipping closed hours.
 #[derive(Clone, Copy, Debug)]
 pub struct TradingHours<'a> {
     venues: &'a Venues,
@@ -25,7 +25,7 @@ impl<'a> TradingHours<'a> {
     }
 
     /// Returns the first instant after `at` at which a trading segment begins or ends. A segment
-    /// with a closing auction ends twice: when continuous trading ends, and when the auction does.
+    /// with a closing auction has two ends: that of continuous trading and that of the auction.
     pub fn next_edge(&self, at: Timestamp) -> Option<Timestamp> {
         let of_day = |day: Day<'_>| {
             let segments = self.segments(&day).into_iter();
@@ -35,7 +35,7 @@ impl<'a> TradingHours<'a> {
         self.venues().filter_map(|venue| near(venue, at).filter_map(of_day).min()).min()
     }
 
-    /// Returns the first instant after `at` at which regular trading of a day begins.
+    /// Returns the first instant after `at` at which regular trading begins.
     pub fn next_session(&self, at: Timestamp) -> Option<Timestamp> {
         let begins = |day: Day<'_>| {
             let first = day.segments.iter().find(|one| one.session == Session::Intraday)?;
@@ -44,11 +44,11 @@ impl<'a> TradingHours<'a> {
         self.venues().filter_map(|venue| near(venue, at).filter_map(begins).min()).min()
     }
 
-    /// Returns the instant to which a clock at `at` jumps: five minutes before the next trading
-    /// begins. `None` if a market is open or about to open, or if nothing is skipped.
+    /// Returns the instant to which a clock skips from `at`: five minutes before trading begins.
+    /// Returns `None` if a market is open or opens within five minutes, or if nothing is skipped.
     ///
-    /// A trading day is open from its first auction to the end of its closing auction, lunch
-    /// included.
+    /// A trading day lasts from its first auction to the end of its closing auction and includes
+    /// lunch.
     pub fn skips_to(&self, at: Timestamp) -> Option<Timestamp> {
         if self.skip == Skip::None {
             return None;
@@ -77,7 +77,7 @@ impl<'a> TradingHours<'a> {
         self.markets.iter().map(|market| venues.of(market))
     }
 
-    /// Returns the segments of a day, without the night unless the world trades at night.
+    /// Returns the segments of a day, including the night only if the world trades at night.
     fn segments(&self, day: &Day<'_>) -> Vec<Segment> {
         let is_in = |one: &&Segment| self.overnight || one.session != Session::Overnight;
         day.segments.iter().filter(is_in).copied().collect()
@@ -85,7 +85,7 @@ impl<'a> TradingHours<'a> {
 }
 
 /// Returns the seconds from the first auction to the first trading segment (Hong Kong 09:00, China
-/// 09:15). The session tables do not contain auctions, in which no candle is made.
+/// 09:15). The session tables omit auctions without candles.
 fn auction_s(market: Market) -> i64 {
     match market {
         Market::Hk => 30 * 60,
@@ -94,7 +94,7 @@ fn auction_s(market: Market) -> i64 {
     }
 }
 
-/// Returns the trading days that may contain an instant, and the ones after it.
+/// Returns the trading days that may contain an instant, and the following ones.
 fn near(venue: &Venue, at: Timestamp) -> impl Iterator<Item = Day<'_>> {
     let calendar = venue.calendar();
     let date = venue.zone().date(at);

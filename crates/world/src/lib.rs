@@ -1,12 +1,11 @@
-//! Worlds: a world is an account with a market clock of its own, so that a program runs on any past
-//! day.
+//! A world is an account with its own market clock, on which a program runs on any past day.
 //!
 //! Everything in this crate is a value or a pure function. The crate knows no accounts, stores,
-//! protocols or clocks: a machine instant is an argument. `tests/it/` contains the worked examples.
+//! protocols or clocks: machine instants are arguments. `tests/it/` contains the worked examples.
 //!
-//! Start with [`State`], which says what a world permits, and [`Settings`], which it is created
-//! with. [`Course`] is the arithmetic of a moving clock, and [`TradingHours`] finds the instants at
-//! which a market opens and closes. [`Reserved`] parses the symbols that show and step the clock.
+//! Start with [`State`], which determines what a world permits, and [`Settings`]. [`Course`]
+//! computes the time of a running clock, and [`TradingHours`] finds the instants at which markets
+//! open and close. [`Reserved`] parses the symbols that show and step the clock.
 
 mod course;
 mod hours;

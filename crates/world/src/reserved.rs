@@ -1,12 +1,12 @@
-/// Shows the clock. Its region does not exist, so no security can have this symbol.
+/// Symbol that shows the clock. No security has this region.
 pub const CLOCK: &str = "CLOCK.WORLD";
-/// Moves a standing clock to the next instant, or by a number of seconds as `STEP-60.WORLD`.
+/// Symbol that moves a stopped clock to the next instant, or by a number of seconds:
+/// `STEP-60.WORLD`.
 pub const STEP: &str = "STEP.WORLD";
-/// Longest step by seconds. A century is longer than any world.
+/// Longest step in seconds. A century is longer than any world.
 pub const STEP_SECONDS_MAX: u32 = 4_000_000_000;
 
-/// A symbol of the clock instead of a security. Clients quote it or subscribe to it, because that
-/// is possible with every SDK.
+/// A reserved symbol, which controls the clock. Every SDK can request or subscribe to a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserved {
     Clock,
@@ -17,10 +17,10 @@ pub enum Reserved {
 }
 
 impl Reserved {
-    /// Returns the meaning of a symbol, or `None` if it is not reserved. Ignores case, as all
-    /// symbols do.
+    /// Returns the meaning of a symbol, or `None` if it is not reserved. Ignores case, as for all
+    /// symbols.
     pub fn parse(symbol: &str) -> Option<Reserved> {
-        // The shortest comparison first: most symbols are securities.
+        // A cheap check first, because most symbols are securities.
         let ticker = symbol.len().checked_sub(".WORLD".len()).and_then(|end| symbol.split_at_checked(end));
         let (ticker, _) = ticker.filter(|(_, region)| region.eq_ignore_ascii_case(".WORLD"))?;
         if ticker.eq_ignore_ascii_case("CLOCK") {

@@ -5,11 +5,10 @@ use market::{Market, Timestamp};
 
 /// Highest speed: a million market seconds per machine second.
 pub const SPEED_THOUSANDTHS_MAX: u64 = 1_000_000_000;
-/// Longest silence that `auto` waits for.
+/// Maximum quiet time of `auto`.
 pub const QUIET_MS_MAX: u32 = 60_000;
 
-/// First and last instant of a world. The end is included: a world has ended when its clock
-/// shows it.
+/// First and last instant of a world, inclusive: a world has ended when its clock shows `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     start: Timestamp,
@@ -48,19 +47,19 @@ impl Span {
     }
 }
 
-/// How fast the clock of a running world moves.
+/// How the clock of a running world moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Speed {
-    /// Only steps move the clock.
+    /// Only by steps.
     #[default]
     Stepped,
     /// Thousandths of market seconds per machine second: 1,000 is real time.
     Factor { thousandths: u64 },
-    /// As fast as the connections take their pushes.
+    /// As fast as the connections receive their pushes.
     Max,
 }
 
-/// Whether the clock jumps over the time in which no market is open.
+/// Whether the clock skips the time in which no market is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Skip {
     #[default]
@@ -68,38 +67,38 @@ pub enum Skip {
     None,
 }
 
-/// Whose rate limit and quota apply to the requests of a world.
+/// The account whose rate limit and quota apply to the requests of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limits {
     #[default]
     None,
-    /// Those of the owner, who is charged.
+    /// The owner's.
     Owner,
 }
 
-/// Steps a world without calls of its program: the next step begins after `quiet_ms` of silence.
+/// Steps a world automatically: a step begins after `quiet_ms` without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Auto {
     pub quiet_ms: u32,
 }
 
-/// A set of at least one market.
+/// A non-empty set of markets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Markets([bool; 3]);
 
-/// Settings of a world, beside its span. As text, `key=value` separated by blanks, all keys in this
-/// order; text without a key has its default.
+/// Settings of a world other than its span. The text format is `key=value`, separated by spaces,
+/// with all keys in this order. A missing key has its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub speed: Speed,
     pub skip: Skip,
-    /// Markets whose trading hours count for `skip` and for steps.
+    /// Markets whose trading hours determine skipped time and steps.
     pub markets: Markets,
     pub limits: Limits,
     pub auto: Option<Auto>,
     /// Whether a world pauses when its last connection is lost.
     pub pause_when_alone: bool,
-    /// Whether night sessions count for `skip` and for steps.
+    /// Whether night sessions count as trading hours.
     pub overnight: bool,
 }
 
@@ -178,7 +177,7 @@ impl FromStr for Speed {
         if !is_number(whole) || !is_number(fraction) {
             return Err(wrong());
         }
-        // Trailing zeros are no precision: `1.50000` is `1.5`.
+        // `1.50000` equals `1.5`.
         let fraction = fraction.trim_end_matches('0');
         if fraction.len() > 3 {
             return Err(wrong());

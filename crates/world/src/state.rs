@@ -1,20 +1,21 @@
 use std::fmt;
 
-/// State of a world. Its clock moves only while it is `Running`, or during a step.
+/// State of a world. The clock moves only in `Running`, or during a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// The clock is at the start.
     Created,
     Running,
     Paused,
-    /// The clock is at the end or was stopped for good. Reads are answered, changes are refused.
+    /// The clock is at the end, or the world was stopped permanently. Reads are served, changes are
+    /// refused.
     Ended,
 }
 
-/// A change that an owner requests.
+/// A change of the state that an owner requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Of the first and the last instant.
+    /// A change of the first and the last instant.
     Set,
     Run,
     Pause,
@@ -48,8 +49,8 @@ impl State {
         State::ALL.into_iter().find(|state| state.as_str() == text)
     }
 
-    /// Returns the state after a change. A movement that reaches the end gives [`State::Ended`]
-    /// instead, and a reset to the start gives [`State::Created`].
+    /// Returns the state after a change. If the clock reaches the end, the state is
+    /// [`State::Ended`] instead; after a reset to the start it is [`State::Created`].
     pub fn after(self, change: Change) -> Result<State, WrongState> {
         match (self, change) {
             (State::Created, Change::Set) => Ok(State::Created),
@@ -63,7 +64,8 @@ impl State {
         }
     }
 
-    /// Returns the state after a restart of the server: no clock moves without its connections.
+    /// Returns the state after a restart of the server, which pauses running worlds because their
+    /// connections are lost.
     pub fn after_restart(self) -> State {
         match self {
             State::Running => State::Paused,

@@ -49,7 +49,7 @@ proptest! {
     }
 
     #[test]
-    fn a_clock_is_first_at_an_instant_when_it_reaches_it(
+    fn a_clock_reaches_an_instant_at_the_computed_time(
         from in instant(), since in 0_u64..1 << 40, thousandths in 1..=world::SPEED_THOUSANDTHS_MAX,
         ahead in 1_i64..10_000_000,
     ) {
@@ -67,12 +67,12 @@ proptest! {
     }
 
     #[test]
-    fn skipped_time_is_skipped_in_one_jump_and_contains_no_edge(settings in settings(), at in instant()) {
+    fn skipped_time_contains_no_trading(settings in settings(), at in instant()) {
         let hours = TradingHours::new(&VENUES, &settings);
         if let Some(to) = hours.skips_to(at) {
             prop_assert!(at < to);
             prop_assert_eq!(hours.skips_to(to), None);
-            // Every instant between jumps to the same one.
+            // A skip from any instant in between leads to the same instant.
             let between = Timestamp(at.0 + (to.0 - at.0) / 2);
             prop_assert_eq!(hours.skips_to(between), Some(to));
             prop_assert!(hours.next_edge(at).is_none_or(|edge| edge > to));
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn the_next_edge_is_later_and_no_edge_is_between(settings in settings(), at in instant(), share in 0.0_f64..1.0) {
+    fn the_next_edge_is_the_first_one_after_an_instant(settings in settings(), at in instant(), share in 0.0_f64..1.0) {
         let hours = TradingHours::new(&VENUES, &settings);
         let edge = hours.next_edge(at).expect("a market opens within weeks");
         prop_assert!(edge > at);

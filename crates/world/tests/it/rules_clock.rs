@@ -31,7 +31,7 @@ fn check(
 #[test]
 fn closed_hours_are_skipped_to_five_minutes_before_the_next_trading() {
     let skip = |hours: &TradingHours<'_>, at| hours.skips_to(at);
-    // W4, and its neighbours.
+    // Example W4 and similar ones.
     let hong_kong = [
         ("2026-03-20 16:09:59", ""),
         ("2026-03-20 16:10:00", "2026-03-23 08:55:00"),
@@ -41,7 +41,7 @@ fn closed_hours_are_skipped_to_five_minutes_before_the_next_trading() {
         ("2026-03-23 09:00:00", ""),
         // Lunch is part of the trading day.
         ("2026-03-23 12:30:00", ""),
-        // Half a day before the Lunar New Year, and three holidays after it.
+        // The half day before the Lunar New Year and three holidays.
         ("2026-02-16 12:09:59", ""),
         ("2026-02-16 12:10:00", "2026-02-20 08:55:00"),
     ];
@@ -50,7 +50,7 @@ fn closed_hours_are_skipped_to_five_minutes_before_the_next_trading() {
     let new_york = [
         ("2026-03-20 19:59:59", ""),
         ("2026-03-20 20:00:00", "2026-03-23 03:55:00"),
-        // The clocks change on this weekend.
+        // Daylight saving time begins on this weekend.
         ("2026-03-06 20:00:00", "2026-03-09 03:55:00"),
         ("2025-11-28 17:00:00", "2025-12-01 03:55:00"),
     ];
@@ -61,14 +61,15 @@ fn closed_hours_are_skipped_to_five_minutes_before_the_next_trading() {
         ("2026-03-20 20:00:00", "2026-03-22 19:55:00"),
     ];
     check("markets=US overnight=on", Market::Us, &night, skip);
-    // Hong Kong opens an hour after New York's evening ends, and New York before Hong Kong closes.
+    // Hong Kong opens an hour after the post-market session in New York ends, and New York opens
+    // before Hong Kong closes.
     let both = [("2026-03-18 16:10:00", ""), ("2026-03-19 08:00:00", "2026-03-19 08:55:00")];
     check("markets=HK,US", Market::Hk, &both, skip);
     check("markets=HK skip=none", Market::Hk, &[("2026-03-20 16:10:00", "")], skip);
 }
 
 #[test]
-fn a_session_is_the_regular_trading_of_a_day() {
+fn a_session_step_ends_when_regular_trading_begins() {
     let session = |hours: &TradingHours<'_>, at| hours.next_session(at);
     let hong_kong = [
         ("2026-03-18 09:29:59", "2026-03-18 09:30:00"),
@@ -76,12 +77,12 @@ fn a_session_is_the_regular_trading_of_a_day() {
         // The afternoon belongs to the same session.
         ("2026-03-18 12:30:00", "2026-03-19 09:30:00"),
         ("2026-03-20 10:00:00", "2026-03-23 09:30:00"),
-        // Half a day before the Lunar New Year, and three holidays after it.
+        // The half day before the Lunar New Year and three holidays.
         ("2026-02-16 12:10:00", "2026-02-20 09:30:00"),
     ];
     check("markets=HK", Market::Hk, &hong_kong, session);
     let new_york = [
-        // Neither the hours before nor those after it begin a session.
+        // Pre-market and post-market hours do not begin a session.
         ("2026-03-18 04:00:00", "2026-03-18 09:30:00"),
         ("2026-03-18 16:00:00", "2026-03-19 09:30:00"),
         ("2026-03-06 20:00:00", "2026-03-09 09:30:00"),
@@ -93,7 +94,7 @@ fn a_session_is_the_regular_trading_of_a_day() {
 }
 
 #[test]
-fn a_step_ends_at_the_start_and_the_end_of_a_segment() {
+fn a_step_ends_when_a_segment_begins_or_ends() {
     let edge = |hours: &TradingHours<'_>, at| hours.next_edge(at);
     let hong_kong = [
         ("2026-03-18 08:00:00", "2026-03-18 09:30:00"),
@@ -115,10 +116,10 @@ fn a_step_ends_at_the_start_and_the_end_of_a_segment() {
 }
 
 #[test]
-fn a_moving_clock_shows_its_speed_times_the_machine_time() {
+fn a_running_clock_moves_at_its_speed() {
     let (start, since) = (at(Market::Hk, "2026-03-18 09:30:00"), Duration::from_secs(7));
     let after = |milliseconds| since + Duration::from_millis(milliseconds);
-    // W7.
+    // Example W7.
     let course = Course::new(start, since, 60_000);
     assert_eq!(course.now(after(500)), at(Market::Hk, "2026-03-18 09:30:30"));
     assert_eq!(course.reaches(at(Market::Hk, "2026-03-18 09:31:00")), after(1_000));
@@ -128,7 +129,7 @@ fn a_moving_clock_shows_its_speed_times_the_machine_time() {
     assert_eq!((slow.now(after(999_999)), slow.now(after(1_000_000))), (start, Timestamp(start.0 + 1)));
     let fast = Course::new(start, since, world::SPEED_THOUSANDTHS_MAX);
     assert_eq!(fast.now(after(1)), Timestamp(start.0 + 1_000));
-    // Neither the slowest nor the fastest clock overflows.
+    // The slowest and the fastest clock do not overflow.
     assert_eq!(fast.now(Duration::MAX), Timestamp(i64::MAX));
     assert!(slow.reaches(Timestamp(i64::MAX)) > after(1_000_000));
 }

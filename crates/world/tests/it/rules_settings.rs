@@ -2,7 +2,7 @@ use market::{Market, Timestamp};
 use world::{Auto, Markets, Reserved, Settings, Span, SpanError, Speed, WorldName};
 
 #[test]
-fn speeds_have_three_decimals_and_a_highest_value() {
+fn speeds_have_three_decimals_and_a_maximum() {
     for (text, thousandths) in [
         ("0.001", 1),
         ("0.5", 500),
@@ -24,7 +24,7 @@ fn speeds_have_three_decimals_and_a_highest_value() {
 }
 
 #[test]
-fn settings_without_a_key_have_its_default() {
+fn missing_keys_have_their_defaults() {
     let settings: Settings = "".parse().unwrap();
     let text = "speed=0 skip=closed markets=HK,US limits=none auto=off pause_when_alone=on overnight=off";
     assert_eq!(settings.to_string(), text);
@@ -48,7 +48,7 @@ fn settings_without_a_key_have_its_default() {
 }
 
 #[test]
-fn a_world_ends_at_its_start_or_later() {
+fn a_world_cannot_end_before_its_start() {
     let (a, b) = (Timestamp(1_773_797_400), Timestamp(1_773_797_401));
     assert!(Span::new(a, a).unwrap().contains(a));
     let span = Span::new(a, b).unwrap();
@@ -70,7 +70,7 @@ fn names_are_short_and_lower_case() {
 }
 
 #[test]
-fn reserved_symbols_are_recognized_in_any_case() {
+fn reserved_symbols_ignore_case() {
     for (symbol, meaning) in [
         ("CLOCK.WORLD", Some(Reserved::Clock)),
         ("clock.world", Some(Reserved::Clock)),

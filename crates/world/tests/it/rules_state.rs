@@ -1,7 +1,7 @@
 use world::{Change, State, WrongState};
 
 #[test]
-fn each_state_permits_its_changes_and_no_others() {
+fn each_state_permits_only_its_changes() {
     use Change::{Delete, End, Pause, Reset, Run, Set, Step};
     use State::{Created, Ended, Paused, Running};
     let table = [
@@ -21,7 +21,7 @@ fn each_state_permits_its_changes_and_no_others() {
 }
 
 #[test]
-fn a_refused_change_says_what_to_do() {
+fn errors_of_refused_changes_say_what_to_do() {
     for (state, change, text) in [
         (State::Running, Change::Step, "the world is running: pause it first"),
         (State::Paused, Change::Set, "the world is paused: it has begun, reset it to its start first"),
