@@ -80,14 +80,14 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// From nothing to a candle.
+    /// Returns the growth from an empty minute to this candle.
     pub(crate) fn of(candle: &Candle) -> Growth {
         Growth { volume: candle.volume, turnover: candle.turnover }
     }
 
-    /// The growth from a minute's published state to the known one; `None` if the known state does
-    /// not continue the published one, or fails [`Candle::check`]. Trades can add to a candle, but
-    /// cannot take anything back.
+    /// Returns the growth from a minute's published state to the known state. Returns `None` if the
+    /// known state does not continue the published one, or fails [`Candle::check`]. Trades can add
+    /// to a candle, but cannot reduce it.
     pub(crate) fn between(published: Option<&Candle>, known: &Candle) -> Option<Growth> {
         known.check().ok()?;
         let Some(old) = published else {
@@ -105,7 +105,7 @@ impl Growth {
         })
     }
 
-    /// Returns the rest of this growth after a part of it; `None` if the part is larger.
+    /// Returns this growth minus a part of it, or `None` if the part is larger.
     pub(crate) fn minus(self, part: Growth) -> Option<Growth> {
         let is_part = part.volume <= self.volume && part.turnover <= self.turnover;
         is_part.then_some(Growth {
@@ -133,8 +133,8 @@ pub fn prints(
     Some(printed_as(minute, published, known, growth, clock))
 }
 
-/// Returns the prints that update a client's candle to the known state, of which `growth` is not
-/// counted yet. The known state must continue the published one.
+/// Returns the prints that update a client's candle to the known state. `growth` is the part that
+/// the client has not counted yet. The known state must continue the published one.
 pub(crate) fn printed_as(
     minute: &Minute,
     published: Option<&Candle>,

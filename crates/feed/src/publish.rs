@@ -34,11 +34,11 @@ pub struct Published {
     pub last_at: Timestamp,
 }
 
-/// What clients have built of the single trades of a minute.
+/// State that clients have built from the single trades of a minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traded {
     pub stamp: Timestamp,
-    /// `None` until a trade has moved the price.
+    /// `None` until a trade has set a price.
     pub published: Option<Published>,
     /// Volume and turnover of the trades before the first price; `published` includes them.
     pub counted: Growth,
@@ -58,20 +58,21 @@ pub struct Outcome {
 }
 
 impl Published {
-    /// The state before a set clock publishes the whole candle: its open alone. `None` for a tail,
-    /// of which nothing is published earlier.
+    /// Returns the state before a set clock publishes the complete candle: only its open. `None`
+    /// for a tail, which is published only when complete.
     pub fn opening(minute: &Minute, candle: &Candle) -> Option<Published> {
         minute.opens_at().map(|last_at| Published { candle: opening(candle), last_at })
     }
 }
 
 impl Traded {
-    /// The state of a minute without trades.
+    /// Returns the state of a minute without trades.
     pub fn new(minute: &Minute, published: Option<Published>) -> Traded {
         Traded { stamp: minute.stamp, published, counted: Growth::default() }
     }
 
-    /// The fold of the stored trades of a minute, which clients have been sent at their seconds.
+    /// Returns the fold of the stored trades of a minute. Clients have received these trades at
+    /// their seconds.
     pub fn of_trades(venue: &Venue, minute: &Minute, trades: &Trades) -> Traded {
         let effect = |trade: &Trade| trade.kind.effect(minute.market, minute.session);
         let Some(last) = trades.iter().rfind(|trade| effect(trade) == TradeEffect::PriceAndVolume) else {
@@ -82,7 +83,7 @@ impl Traded {
         Traded::new(minute, candle.map(|candle| Published { candle, last_at: last.time }))
     }
 
-    /// The state after one more trade of the minute.
+    /// Returns the state after one more trade of the minute.
     pub fn then(self, minute: &Minute, trade: &Trade) -> Traded {
         let effect = trade.kind.effect(minute.market, minute.session);
         let moves = effect == TradeEffect::PriceAndVolume;
@@ -137,7 +138,7 @@ pub fn single_trades(
     chunks.collect()
 }
 
-/// The state that a set clock publishes when a minute begins: its open alone.
+/// Returns the state that a set clock publishes when a minute begins: only its open.
 pub fn opening(candle: &Candle) -> Candle {
     let open = candle.open;
     Candle { high: open, low: open, close: open, volume: 0, turnover: Turnover(0), ..*candle }
@@ -176,7 +177,7 @@ impl Update<'_> {
             return Outcome { pushes: Vec::new(), published, is_correction: false };
         }
         let growth = Growth::between(self.published_candle(), &self.known);
-        // Clients add the prints to what they have counted, but quotes have not included it yet.
+        // Clients add the prints to their volume, but quotes have not included it yet.
         let printed = match self.published {
             None => growth.and_then(|growth| growth.minus(self.counted)),
             Some(_) => growth,
@@ -196,13 +197,13 @@ impl Update<'_> {
         Outcome { pushes, published, is_correction: printed.is_none() }
     }
 
-    /// The quote after single trades, which clients have been sent unchanged.
+    /// Returns the quote after single trades, which clients have received unchanged.
     pub fn after_trades(&self, last_at: Timestamp, sequence: &mut Sequence) -> Push {
         let growth = Growth::between(self.published_candle(), &self.known).unwrap_or_default();
         self.quote(self.known.close, last_at, growth, sequence)
     }
 
-    /// One push of trades, then one quote.
+    /// Returns one push of trades, then one quote.
     fn security(&self, growth: Growth, printed: Growth, sequence: &mut Sequence) -> Vec<Push> {
         let prints = printed_as(&self.minute, self.published_candle(), &self.known, printed, self.clock);
         let time = prints.last().map_or(self.last_at(), |print| print.time);

@@ -88,7 +88,7 @@ pub struct Figures {
     pub turnover: Turnover,
 }
 
-/// Boards whose candles clients build of quotes.
+/// Boards whose candles clients build from quotes.
 const INDEX_BOARDS: [&str; 11] = [
     "USDJI", "USNSDQ", "USSector", "HKHS", "HKSector", "CNIX", "CNSector", "STI", "SGSector", "SPXIndex",
     "VIXIndex",
@@ -148,7 +148,7 @@ impl QuotePush {
         QuotePush { growth: Growth::default(), tag: Tag::Normal, ..self }
     }
 
-    /// Returns the push for a new status of the security: the unchanged figures. The time stays
+    /// Returns the push for a new status of the security, with unchanged figures. The time remains
     /// that of the last price, so that no client begins a candle.
     pub fn with_status(self, status: TradeStatus, sequence: &mut Sequence) -> QuotePush {
         QuotePush { sequence: sequence.next_quote(), status, tag: Tag::Normal, ..self.first() }

@@ -22,7 +22,7 @@ const _: () = assert!(PUSHES_MAX >= 2 * 4 * 500);
 /// An encoded push, shared by all connections that receive it.
 #[derive(Clone, Debug)]
 pub struct EncodedPush {
-    /// `None` for a push of the clock.
+    /// `None` for a push of the world clock.
     symbol: Option<Symbol>,
     sub_type: SubType,
     sequence: i64,
@@ -31,8 +31,8 @@ pub struct EncodedPush {
     fingerprint: Fingerprint,
 }
 
-/// A hash of a security's symbol, computed once for all connections. Of 500 securities, two have
-/// the same one with a probability of 10⁻¹⁴; a quote might then get a wrong tag.
+/// A hash of a security's symbol, computed once for all connections. The probability that two of
+/// 500 securities have the same hash is 10⁻¹⁴; a quote might then get a wrong tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fingerprint(u64);
 
@@ -98,7 +98,7 @@ pub struct PushQueue {
     discarded: HashMap<Symbol, i64>,
 }
 
-/// How much may be queued.
+/// Maximum number and total size of the queued pushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct QueueLimits {
     pushes_max: usize,
@@ -165,14 +165,14 @@ impl EncodedPush {
         EncodedPush { symbol: Some(symbol), sub_type, sequence, bytes, quote, fingerprint }
     }
 
-    /// Returns a push of the clock in the form of a quote. It is never merged, so that a client sees
-    /// every movement.
+    /// Returns a push of the world clock in the form of a quote. It is never merged, so a client
+    /// sees every movement.
     pub fn of_clock(bytes: Bytes) -> EncodedPush {
         let fingerprint = Fingerprint(0);
         EncodedPush { symbol: None, sub_type: SubType::Quote, sequence: 0, bytes, quote: None, fingerprint }
     }
 
-    /// Returns the security, or `None` for a push of the clock.
+    /// Returns the security, or `None` for a push of the world clock.
     pub fn symbol(&self) -> Option<&Symbol> {
         self.symbol.as_ref()
     }
@@ -201,12 +201,12 @@ impl PushQueue {
         PushQueue { merge_from, ..PushQueue::default() }
     }
 
-    /// Sets how many pushes and bytes may be queued.
+    /// Sets the maximum number and total size of the queued pushes.
     pub fn with_limits(self, pushes_max: usize, bytes_max: usize) -> PushQueue {
         PushQueue { limits: QueueLimits { pushes_max, bytes_max }, ..self }
     }
 
-    /// Adds a push, or merges it with a waiting one. After an error the queue is unchanged.
+    /// Adds a push, or merges it with a queued one. After an error the queue is unchanged.
     ///
     /// A quote without volume is tagged [`Tag::Eod`] if a quote with volume for the same security
     /// was sent or is queued. Clients read volume 0 as "unchanged", and would otherwise show the
@@ -244,7 +244,7 @@ impl PushQueue {
         Ok(())
     }
 
-    /// Returns the first sequence number of trades that were queued and not taken, by security.
+    /// Returns the first sequence number of trades that were queued but not sent, by security.
     pub fn unsent_trades(&self) -> HashMap<Symbol, i64> {
         let mut unsent = self.discarded.clone();
         for waiting in self.waiting.iter().filter(|waiting| waiting.push.sub_type == SubType::Trades) {
@@ -255,7 +255,8 @@ impl PushQueue {
         unsent
     }
 
-    /// Frees the queued pushes, which will not be sent, except the numbers of unsent trades.
+    /// Frees the queued pushes, which will not be sent. The sequence numbers of unsent trades
+    /// remain available.
     pub fn discard(&mut self) {
         let (discarded, limits, merge_from) = (self.unsent_trades(), self.limits, self.merge_from);
         *self = PushQueue { discarded, limits, merge_from, ..PushQueue::default() };
@@ -281,8 +282,8 @@ impl PushQueue {
         Some(waiting.outgoing())
     }
 
-    /// Removes the queued pushes for which `is_subscribed` returns false. The symbol of a push of the
-    /// clock is `None`.
+    /// Removes the queued pushes for which `is_subscribed` returns false. The symbol of a push of
+    /// the world clock is `None`.
     pub fn retain(&mut self, is_subscribed: impl Fn(Option<&Symbol>, SubType) -> bool) {
         self.waiting.retain(|waiting| is_subscribed(waiting.push.symbol(), waiting.push.sub_type));
         self.bytes = self.waiting.iter().map(|waiting| waiting.bytes().len()).sum();

@@ -28,13 +28,14 @@ pub struct Replay<'a> {
     pub minutes: &'a Candles,
     /// Daily candles in ascending order.
     pub days: &'a Candles,
-    /// Single trades, ascending; `None` if none are stored, or if they are not shown before their
-    /// minute acts. The minutes that a window touches must be complete.
+    /// Single trades, ascending. `None` if none are stored, or if they are published only with
+    /// their complete minute. Minutes that overlap a requested window must be complete.
     pub trades: Option<&'a Trades>,
     /// All changes of the security's status, ascending.
     pub statuses: &'a [StatusChange],
-    /// The last quote push before a requested window, not of the overnight session. A change of the
-    /// status before the first quote of the window repeats it; without it, nothing is pushed then.
+    /// The last quote push before a requested window, excluding the overnight session. A change of
+    /// the status before the first quote of the window repeats its figures. Without this push, such
+    /// a change is not pushed.
     pub last: Option<&'a QuotePush>,
 }
 
@@ -45,8 +46,8 @@ pub struct Due {
     pub phase: Phase,
     pub symbol: Symbol,
     pub pushes: Vec<Push>,
-    /// Whether clients cannot build the candle of this minute: it is complete and does not continue
-    /// the state built of its trades.
+    /// Whether clients cannot build the candle of this minute, because the complete candle does not
+    /// continue the state built from its trades.
     pub is_unreachable: bool,
 }
 
@@ -62,7 +63,7 @@ pub enum Phase {
     EndOfDay,
 }
 
-/// What is published at a time.
+/// An event to publish.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     at: Timestamp,
@@ -88,8 +89,8 @@ struct Lane {
 }
 
 impl<'a> Replay<'a> {
-    /// Returns the replay of a security that is not an index, without single trades and changes of
-    /// its status.
+    /// Returns the replay of a security that is not an index, without single trades and status
+    /// changes.
     pub fn new(symbol: &'a Symbol, venue: &'a Venue, minutes: &'a Candles, days: &'a Candles) -> Replay<'a> {
         let board = Board::Security;
         Replay { symbol, board, venue, minutes, days, trades: None, statuses: &[], last: None }
@@ -103,8 +104,8 @@ impl Replay<'_> {
         self.with_traded(|replay| replay.pushes(after, until))
     }
 
-    /// Calls `replay` with this replay, whose minutes include those that have trades and no candle:
-    /// the fold of its trades is the candle of such a minute.
+    /// Calls `replay` with a replay that also has candles for minutes with trades only. Such a
+    /// candle is the fold of the trades.
     fn with_traded<T>(&self, replay: impl FnOnce(&Replay<'_>) -> T) -> T {
         let minutes = match self.trades.filter(|_| self.board == Board::Security) {
             Some(trades) => with_traded_minutes(self.venue, self.minutes, trades),
@@ -185,7 +186,7 @@ impl Replay<'_> {
             });
             quotes.last()
         };
-        // A minute that has begun has no push before its first trade.
+        // A minute that has begun but has no trade yet has no push.
         let minutes = (0..rows).rev().filter_map(|row| acted(&row)).map(Some);
         let quote = minutes.chain([None]).find_map(|minute| last_since(minute.max(day)?));
         quote.map(QuotePush::first)
@@ -241,8 +242,8 @@ impl Replay<'_> {
         ends.filter(move |(end, _)| after < *end && *end <= until)
     }
 
-    /// Returns the pushes of a one-minute candle that opens or completes, and whether clients cannot
-    /// build it of its trades.
+    /// Returns the pushes of a one-minute candle that opens or completes, and whether clients
+    /// cannot build it from its trades.
     fn minute(
         &self,
         event: &Event,
@@ -293,8 +294,8 @@ impl Replay<'_> {
         (outcome.pushes, outcome.is_correction && traded.is_some())
     }
 
-    /// The stored trades of a minute; `None` if there are none. Clients build index boards of
-    /// quotes alone.
+    /// Returns the stored trades of a minute, or `None` if none are stored. Clients build candles
+    /// of index boards only from quotes.
     fn traded(&self, minute: &Minute) -> Option<Trades> {
         let trades = self.trades.filter(|_| self.board == Board::Security)?;
         let rows = trades.within(minute.stamp.0..minute.acts_at().0);
@@ -303,8 +304,8 @@ impl Replay<'_> {
         (!of_minute.is_empty()).then_some(of_minute)
     }
 
-    /// The pushes of the stored trades of one second: the trades unchanged, and the quote if they
-    /// change it. They do not before a trade of the minute has moved the price.
+    /// Returns the pushes of the stored trades of one second: the trades unchanged, and a quote if
+    /// they change it. Before the first price of the minute, trades do not change the quote.
     fn of_second(
         &self,
         at: Timestamp,

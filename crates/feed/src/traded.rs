@@ -1,4 +1,4 @@
-//! Minutes that have single trades and no candle: the fold of the trades is their candle.
+//! Candles of minutes that have single trades but no stored candle: the folds of their trades.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use market::{Candle, Candles, Timestamp, TradeHours, Trades, Venue};
 use crate::minute::Minute;
 use crate::publish::Traded;
 
-/// Returns the candles of minutes, and the folds of the trades of minutes that are not among them.
-/// Minutes in which no trade has moved the price have none. Everything must be in ascending order.
+/// Returns the given candles and the folds of trades in minutes without a candle. Minutes in which
+/// no trade has set a price are omitted. All inputs must be in ascending order.
 pub fn with_traded_minutes<'a>(venue: &Venue, minutes: &'a Candles, trades: &Trades) -> Cow<'a, Candles> {
     let folds = traded_minutes(venue, minutes, trades);
     if folds.is_empty() { Cow::Borrowed(minutes) } else { Cow::Owned(merged(minutes, &folds)) }
 }
 
-/// Returns the folds of the trades of minutes that are not among `minutes`.
+/// Returns the folds of trades in minutes that are not in `minutes`.
 fn traded_minutes(venue: &Venue, minutes: &Candles, trades: &Trades) -> Candles {
     let mut hours = TradeHours::new(venue);
     let mut folds = Candles::default();
@@ -38,7 +38,7 @@ fn traded_minutes(venue: &Venue, minutes: &Candles, trades: &Trades) -> Candles 
     folds
 }
 
-/// Merges candles by time. A stamp that both have is taken from `minutes`.
+/// Merges candles by time. If both have a stamp, the candle of `minutes` is used.
 fn merged(minutes: &Candles, folds: &Candles) -> Candles {
     let mut all = Candles::with_capacity(minutes.len() + folds.len());
     let mut folds = folds.iter().peekable();

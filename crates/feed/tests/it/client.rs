@@ -24,7 +24,7 @@ pub(crate) struct Client<'a> {
     board: Board,
     /// One-minute candles by session and stamp.
     pub(crate) minutes: BTreeMap<(Session, Timestamp), Built>,
-    /// Candles that volume alone has begun: the next price sets their open.
+    /// Candles with volume but no price yet. The next price sets their open.
     unopened: BTreeSet<(Session, Timestamp)>,
     /// The newest daily candle, with its date.
     pub(crate) day: Option<(market::Date, Built)>,

@@ -68,8 +68,8 @@ impl Stored {
         Timestamp(if dice.is(7) { any / 60 * 60 } else { any })
     }
 
-    /// Returns the one-minute candles that are known at an instant. The candle of the current
-    /// minute has only its open.
+    /// Returns the one-minute candles that are known at an instant. Only the open of the current
+    /// minute is known.
     fn known(&self, at: Timestamp) -> Vec<Candle> {
         let known = |candle: Candle| {
             let minute = Minute::of(self.venue, candle.time)?;

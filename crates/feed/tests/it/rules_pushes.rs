@@ -1,5 +1,5 @@
-//! The examples U5, U7, U12, U14 to U19, Q7, Q8, I1 to I3 and I8 to I10: which pushes, when, with
-//! which figures and numbers.
+//! Examples U5, U7, U12, U14 to U19, Q7, Q8, I1 to I3 and I8 to I10 of the specification: pushes
+//! with their times, figures and sequence numbers.
 
 use feed::{
     Board, Clock, Growth, Minute, Phase, Push, QuotePush, Replay, Sequence, StatusChange, Tag, TradeStatus,
@@ -270,7 +270,7 @@ fn u18_u19_stored_trades_are_pushed_at_their_seconds() {
                  turnover 152560.000 current 200 / 61040.000 at 1773799319",
             ][..],
         ),
-        // It does not continue the low that was pushed.
+        // The candle does not continue the low that was pushed.
         (
             "305.2 305.2 305.1 305.1 500 152560",
             &[
@@ -318,7 +318,7 @@ fn u18_u19_stored_trades_are_pushed_at_their_seconds() {
 fn a_stored_trade_that_changes_nothing_has_no_quote() {
     let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
     let mut trades = Trades::default();
-    // Type M moves neither price nor volume, and type W only volume.
+    // Trades of type M change neither price nor volume, and trades of type W only volume.
     for (time, kind) in [("09:31:03", b'M'), ("09:31:10", b' '), ("09:31:20", b'M'), ("09:31:30", b'W')] {
         trades.push(Trade {
             time: at(venue, &format!("2026-07-15 {time}")),
@@ -342,7 +342,7 @@ fn a_stored_trade_that_changes_nothing_has_no_quote() {
     assert_eq!((first.time.0 - minutes.time[0], first.figures.volume), (10, 10));
 }
 
-/// Trades of one share price each: time on 15 July 2026, price, volume and type.
+/// Single-share trades of 15 July 2026: time, price, volume and type.
 fn us_trades(venue: &Venue, rows: &[(&str, &str, i64, u8)]) -> Trades {
     let mut trades = Trades::default();
     for (time, price, volume, kind) in rows {
@@ -358,7 +358,7 @@ fn us_trades(venue: &Venue, rows: &[(&str, &str, i64, u8)]) -> Trades {
 }
 
 #[test]
-fn the_fold_of_its_trades_is_the_candle_of_a_minute_without_one() {
+fn a_minute_without_a_candle_is_the_fold_of_its_trades() {
     let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
     let rows = [("09:31:50", "190", 10, 0), ("09:32:03", "190.1", 5, 0), ("09:32:03", "190.2", 6, b'W')];
     let trades = us_trades(venue, &[&rows[..], &[("09:32:09", "190.3", 7, 0)]].concat());
@@ -396,7 +396,7 @@ fn volume_before_the_first_price_is_counted_once() {
         (us_trades(venue, &volume), "190.1 190.2 190 190.1 100 19010", false),
         (us_trades(venue, &volume), "190.2 190.2 190.2 190.2 30 5706", false),
         (us_trades(venue, &[&volume[..], &price].concat()), "190.1 190.2 190 190.1 100 19010", false),
-        // Clients have counted more.
+        // Clients have counted more volume than the candle has.
         (us_trades(venue, &volume), "190.1 190.2 190 190.1 29 5510", true),
     ] {
         let before = minute(venue, "2026-07-15 09:31", "190 190.1 190 190.1 10 1900");
@@ -418,7 +418,7 @@ fn volume_before_the_first_price_is_counted_once() {
             // The client's candle includes the last close.
             assert_eq!(built, Built { low: Price::parse("190.1").unwrap().into(), ..Built::of(&known) });
         }
-        // The quote has the whole volume of the minute.
+        // The quote has the complete volume of the minute.
         assert_eq!(client.day.unwrap().1.volume, 10 + known.volume);
     }
 }
@@ -510,7 +510,7 @@ fn a_daily_candle_on_a_holiday_is_not_pushed() {
 }
 
 #[test]
-fn a_new_status_is_pushed_with_the_unchanged_state() {
+fn a_status_change_is_pushed_with_unchanged_figures() {
     let (venue, symbol) = (venue(Market::Us), symbol("AAPL.US"));
     let minutes = candles(&[
         minute(venue, "2026-07-14 15:59", "189.7 189.7 189.7 189.7 10 1897"),
@@ -539,7 +539,8 @@ fn a_new_status_is_pushed_with_the_unchanged_state() {
     let suspended: Vec<&QuotePush> =
         all.iter().filter(|quote| quote.status == TradeStatus::Suspended).collect();
     let [suspended] = suspended[..] else { panic!("{suspended:?}") };
-    // The state that everybody may see, not that of the night, with the time of its last price.
+    // The figures are those of the session visible to all accounts, not of the overnight session,
+    // with the time of its last price.
     assert_eq!((suspended.session, suspended.time), (Session::Intraday, at(venue, "2026-07-14 15:59:59")));
     assert_eq!(suspended.sequence, at(venue, "2026-07-15 09:30").0 * 1_000_000);
     assert_eq!((suspended.figures.volume, suspended.growth.volume, suspended.tag), (10, 0, Tag::Normal));
@@ -547,7 +548,7 @@ fn a_new_status_is_pushed_with_the_unchanged_state() {
         replay.latest(at(venue, "2026-07-15 12:00"), |s| s != Session::Overnight).as_ref(),
         Some(suspended)
     );
-    // A window that begins later repeats the state that is supplied.
+    // A window that begins later repeats the figures of the supplied push.
     let (late, before) = ("2026-07-15 09:29", replay.latest(at(venue, "2026-07-15 00:00"), |_| true));
     assert!(quotes(&replay, late, "2026-07-15 20:00").is_empty());
     let replay = Replay { last: before.as_ref(), ..replay };
