@@ -1,5 +1,5 @@
-//! Publishes rows that arrive while the server runs, under the machine clock. Every node computes
-//! the pushes from the committed batches, whose sequence numbers are stored with them.
+//! Publishes ingested rows under the machine clock. Every node computes the pushes from the
+//! committed batches, whose sequence numbers are stored with them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,9 +20,9 @@ const LANES: usize = Session::ALL.len();
 /// The published state of subscribed securities.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    /// The last batch whose rows are published.
+    /// The last published batch.
     pub(super) through: Option<i64>,
-    /// The last sequence number that is reserved for these batches.
+    /// The last sequence number reserved for the published batches.
     pub(super) numbered: i64,
     securities: HashMap<Symbol, Security>,
 }
@@ -33,14 +33,15 @@ struct Security {
     status: TradeStatus,
     /// The newest minute of each session, by session code.
     lanes: [Option<Lane>; LANES],
-    /// The newest minute of each session as clients have built it, if they were sent single trades of
-    /// it that its stored candle need not include, or a candle that does not continue these.
+    /// The newest minute of each session as clients have built it, if it differs from the stored
+    /// candle: because clients received single trades that the candle may not include, or a candle
+    /// that does not continue these trades.
     traded: [Option<Traded>; LANES],
     /// The last day whose daily candle was published after its end.
     day: Option<Date>,
     /// The last quote of a daily candle.
     daily: Option<QuotePush>,
-    /// The last sequence number that is reserved for its pushes; 0 if there is none.
+    /// The last sequence number reserved for the pushes of the security; 0 if none is reserved.
     number: i64,
 }
 
@@ -53,7 +54,7 @@ struct Lane {
     published: Published,
     /// The last quote of this session.
     last: QuotePush,
-    /// Whether the minute is the fold of single trades, because it has no candle.
+    /// Whether the minute has no candle and is folded from single trades.
     is_traded: bool,
 }
 
@@ -63,25 +64,25 @@ pub(super) fn numbers(commit: &Commit, row: usize) -> Sequence {
     Sequence { quote: last, trades: last }
 }
 
-/// Returns the sequence number before a push that is due at an instant without a batch: the number
-/// of the push precedes those of all batches of that second.
+/// Returns the sequence number before a push that is due at an instant without a batch. Such pushes
+/// have lower numbers than the batches of that second.
 fn number_at(at: Timestamp) -> i64 {
     at.0.saturating_mul(MICROSECONDS).saturating_sub(2)
 }
 
 impl Arrivals {
-    /// Creates the state without securities, after a batch.
+    /// Creates the state without securities, as of a batch.
     pub(super) fn after(through: i64, last: Option<&Commit>) -> Arrivals {
         let numbered = last.map_or(0, last_number);
         Arrivals { through: Some(through), numbered, securities: HashMap::new() }
     }
 
-    /// Forgets securities without subscribers.
+    /// Removes securities without subscribers.
     pub(super) fn forget(&mut self, symbols: &[Symbol]) {
         self.securities.retain(|symbol, _| symbols.binary_search(symbol).is_ok());
     }
 
-    /// Reads the present state of a security that gets its first subscriber.
+    /// Reads the current state of a security that gets its first subscriber.
     pub(super) fn load(
         &mut self,
         history: &History,
@@ -96,13 +97,14 @@ impl Arrivals {
         Ok(())
     }
 
-    /// Returns the number of a security's last push, or of the last one that it would have had with a
-    /// subscriber. It is the same on every server. `None` if no row of it was ingested.
+    /// Returns the number of a security's last push, or the number that the push would have had if
+    /// the security had subscribers. It is the same on every server. Returns `None` if no row of
+    /// the security was ingested.
     pub(super) fn number(&self, symbol: &Symbol) -> Option<i64> {
         self.securities.get(symbol).map(|security| security.number).filter(|number| *number > 0)
     }
 
-    /// Returns the last quote of a security in the sessions that `sees` admits.
+    /// Returns the last quote of a security in the sessions for which `sees` returns true.
     pub(super) fn last(&self, symbol: &Symbol, sees: impl Fn(Session) -> bool) -> Option<QuotePush> {
         let security = self.securities.get(symbol)?;
         let last = security.quotes().filter(|quote| sees(quote.session) && quote.sequence > 0);
@@ -110,8 +112,8 @@ impl Arrivals {
         last.max_by_key(|quote| quote.sequence).map(|last| QuotePush { status, ..last.clone() })
     }
 
-    /// Returns the state of a security's minute or day that is running at an instant, in the
-    /// sessions that `sees` admits. Its sequence number is 0 if it was not pushed.
+    /// Returns the state of a security's current minute or day at an instant, in the sessions for
+    /// which `sees` returns true. Its sequence number is 0 if it was not pushed.
     pub(super) fn running(
         &self,
         venue: &Venue,
@@ -132,8 +134,8 @@ impl Arrivals {
         self.securities.get(symbol).map_or(Board::Security, |security| security.board)
     }
 
-    /// Returns the pushes of a new status of a security, at the instant at which a status may
-    /// change. `last_quote` reads the last quote if none is in memory.
+    /// Returns the pushes for a change of a security's status at an instant. `last_quote` reads the
+    /// last quote if it is not in memory.
     pub(super) fn new_status(
         &mut self,
         history: &History,
@@ -162,7 +164,8 @@ impl Arrivals {
         Ok(Some(due(at, Phase::Status, symbol, (vec![Push::Quote(push)], false))))
     }
 
-    /// Returns the push of a stored daily candle at the end of its day, unless it was published.
+    /// Returns the push of a stored daily candle at the end of its day, unless it was already
+    /// published.
     pub(super) fn end_day(
         &mut self,
         history: &History,
@@ -183,7 +186,8 @@ impl Arrivals {
         Ok(Some(due(at, Phase::EndOfDay, symbol, (pushes, false))))
     }
 
-    /// Returns the pushes of a batch, in order. `is_subscribed` selects the securities.
+    /// Returns the pushes of a batch, in order. Only securities for which `is_subscribed` returns
+    /// true have pushes.
     pub(super) fn commit(
         &mut self,
         history: &History,
@@ -216,7 +220,7 @@ impl Arrivals {
                 continue;
             }
             let mut sequence = second.sequence;
-            // The minutes are built of all trades of the batch at once.
+            // Minutes are folded from all trades of the batch together.
             let builds = match commit.builds {
                 true if last.get(symbol) == Some(&place) => Builds::Now,
                 true => Builds::Later,
@@ -234,7 +238,7 @@ impl Arrivals {
     }
 
     /// Gives the last quote of each security in a batch the last number that the batch reserves for
-    /// the security. A server that did not make this quote knows its number then.
+    /// the security. Servers that did not compute this quote can then derive its number.
     fn end_numbers(&mut self, commit: &Commit, dues: &mut [Due]) {
         let last = commit.last_numbers();
         let mut without_quote: HashSet<&Symbol> = last.keys().copied().collect();
@@ -276,7 +280,7 @@ impl Arrivals {
         Ok(security.marked(pushes))
     }
 
-    /// Returns the pushes of ingested trades, and if candles were built of them, of these.
+    /// Returns the pushes of ingested trades, and of the candles built from them.
     fn second(
         &mut self,
         history: &History,
@@ -301,8 +305,8 @@ impl Arrivals {
         Ok(security.marked((pushes, is_unreachable)))
     }
 
-    /// Returns `None` instead of the failure to read a damaged security, because one security must
-    /// not stop the pushes of the others. Its state is read again with its next row.
+    /// Replaces the error of reading a damaged security by `None`, so that it does not stop the
+    /// pushes of other securities. Its state is read again with its next row.
     pub(super) fn unless_damaged<T>(
         &mut self,
         reader: &mut Reader,
@@ -320,7 +324,8 @@ impl Arrivals {
         }
     }
 
-    /// Returns the state of a security. One that subscribers were waiting for has none.
+    /// Returns the state of a security. A new one, for whose first row subscribers have waited, is
+    /// added without published quotes.
     fn security(
         &mut self,
         history: &History,
@@ -337,11 +342,11 @@ impl Arrivals {
     }
 }
 
-/// Whether candles are built of the trades of a second.
+/// Whether candles are built from the trades of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Builds {
     Nothing,
-    /// With later trades of the batch.
+    /// Together with later trades of the batch.
     Later,
     Now,
 }
@@ -378,7 +383,7 @@ pub(super) fn by_second(commit: &Commit, is_subscribed: impl Fn(&Symbol) -> bool
         let used = used.entry(symbol).or_default();
         let before = sequence.quote.max(*used);
         *sequence = Sequence { quote: before, trades: before };
-        // One quote at most.
+        // At most one quote.
         let pushes = trades.len().div_ceil(PRINTS_MAX);
         *used = before.saturating_add(i64::try_from(pushes).unwrap_or(i64::MAX));
     }
@@ -391,14 +396,14 @@ pub(super) fn minute_of(venue: &Venue, trade: &Trade) -> Option<Minute> {
     Minute::of(venue, place.minute?)
 }
 
-/// Pushes, and whether they are of a minute that clients cannot build of its trades.
+/// Pushes, and whether they belong to a minute that clients cannot build from its trades.
 type Pushes = (Vec<Push>, bool);
 
 fn due(at: Timestamp, phase: Phase, symbol: &Symbol, (pushes, is_unreachable): Pushes) -> Due {
     Due { at, phase, symbol: symbol.clone(), pushes, is_unreachable }
 }
 
-/// Returns the last sequence number that is reserved for a batch.
+/// Returns the last sequence number reserved for a batch.
 fn last_number(commit: &Commit) -> i64 {
     numbers(commit, commit.candles.len() + commit.trades.len()).quote
 }
@@ -439,7 +444,7 @@ impl Security {
                 security.daily = security.running_day(venue, symbol, (&candle, day), now);
             }
         }
-        // What was due without a batch is numbered by its time.
+        // Pushes that are due without a batch are numbered by their time.
         if security.number > 0 {
             let due = security.day.map(|day| venue.day_end(day)).into_iter().chain(changed_at).max();
             security.number = due.map_or(security.number, |at| security.number.max(number_at(at) + 1));
@@ -447,7 +452,7 @@ impl Security {
         Ok(security)
     }
 
-    /// Returns what clients have built of the newest minute of each session, if it has single trades
+    /// Returns the newest minute of each session as clients have built it, if it has single trades
     /// and no candle.
     fn traded_now(
         &self,
@@ -458,7 +463,7 @@ impl Security {
     ) -> Result<[Option<Traded>; LANES], HistoryError> {
         let mut traded = [None; LANES];
         let venue = history.venue(symbol);
-        // The trades of the running minute may not have moved the price.
+        // The trades of the current minute may not have set a price.
         let running = TradeHours::new(venue).place(now).ok().and_then(|place| place.minute);
         let running = running.and_then(|stamp| Minute::of(venue, stamp));
         for (lane, (traded, stored)) in traded.iter_mut().zip(&self.lanes).enumerate() {
@@ -481,7 +486,7 @@ impl Security {
         Sequence { quote: number_at(at).max(self.number), trades: 0 }
     }
 
-    /// Changes the number of the last quote.
+    /// Sets the number of the last quote.
     fn renumber(&mut self, before: i64, number: i64) {
         let lanes = self.lanes.iter_mut().flatten().map(|lane| &mut lane.last);
         if let Some(last) = lanes.chain(&mut self.daily).find(|last| last.sequence == before) {
@@ -494,7 +499,7 @@ impl Security {
         self.lanes.iter().flatten().map(|lane| &lane.last).chain(&self.daily)
     }
 
-    /// Records a quote that repeats the last one with another status.
+    /// Records a quote that repeats the last one with a new status.
     fn note(&mut self, push: &QuotePush) {
         let lanes = self.lanes.iter_mut().flatten().map(|lane| &mut lane.last);
         let same = |last: &&mut QuotePush| (last.session, last.time) == (push.session, push.time);
@@ -514,9 +519,9 @@ impl Security {
         (pushes, is_unreachable)
     }
 
-    /// Returns the quote of a daily candle whose day is not over: its figures are those of the day
-    /// only as long as there are no minutes in regular hours. It has no growth, because clients add
-    /// the growth of an index to a minute.
+    /// Returns the quote of a daily candle whose day is not over. Its figures are those of the day
+    /// only while there are no minutes in regular hours. It has no growth, because clients add the
+    /// growth of an index to a minute.
     fn running_day(
         &self,
         venue: &Venue,
@@ -581,9 +586,9 @@ impl Security {
         let Traded { published: sent, counted, .. } = built.unwrap_or(Traded::new(&minute, published));
         let mut outcome = Update { published: sent, counted, ..update }.publish(sequence);
         if built.is_some() {
-            // Clients keep what they have built until a candle continues it.
+            // Clients retain the minute that they have built until a candle continues it.
             traded.take_if(|_| !outcome.is_correction);
-            // Single trades have no quote, so the growth is that of the candle.
+            // Single trades have no quote, so the growth is that of the complete candle.
             outcome.pushes.retain(|push| matches!(push, Push::Trades(_)));
             if published.is_none_or(|published| published.candle != *candle) {
                 outcome.pushes.push(update.after_trades(outcome.published.last_at, sequence));
@@ -651,7 +656,8 @@ impl Security {
         single_trades(symbol, minute.session, trades.iter().copied(), sequence)
     }
 
-    /// Notes single trades: when a candle of their minute arrives, clients need only the rest.
+    /// Records single trades. When a candle of their minute arrives, clients need only the
+    /// difference.
     fn note_trades(&mut self, venue: &Venue, trades: &[Trade]) {
         for trade in trades.iter().filter(|_| self.board == Board::Security) {
             let Some(minute) = minute_of(venue, trade) else { continue };
@@ -704,7 +710,7 @@ impl Security {
             _ => (None, None),
         };
         let built = match known.filter(|known| known.last_at > second) {
-            // Answers fold the trades in the order of their seconds.
+            // Responses fold the trades in the order of their seconds.
             Some(_) => of_trades(history, reader, symbol, &minute)?,
             None => *traded,
         };
@@ -728,8 +734,9 @@ impl Security {
         Ok(vec![push])
     }
 
-    /// Publishes the quote of minutes that were built of trades. Also returns whether the newest of
-    /// them differs from what clients have built, because they were sent candles of it too.
+    /// Publishes the quotes of minutes that were built from trades. Also returns whether the newest
+    /// minute differs from the one that clients have built, because they also received candles of
+    /// it.
     fn rebuilt(
         &mut self,
         history: &History,
@@ -773,7 +780,7 @@ impl Security {
     }
 }
 
-/// Returns what clients have built of the stored trades of a minute.
+/// Returns the minute that clients have built from its stored trades.
 fn of_trades(
     history: &History,
     reader: &mut Reader,
@@ -788,9 +795,9 @@ fn of_trades(
     Ok(Some(built).filter(|_| !of_minute.is_empty()))
 }
 
-/// Publishes the figures after a late or corrected minute, without trades, which cannot be taken
-/// back. Rows after `arrived` may be stored already: the newest minute is that of the lane, unless
-/// it is the corrected one. Without `arrived`, trades of an earlier minute have arrived.
+/// Publishes the figures after a late or corrected minute, without trades, because trades cannot be
+/// reverted. Rows after `arrived` may be stored already, so the newest minute is that of the lane,
+/// unless it is the corrected one. Without `arrived`, trades of an earlier minute have arrived.
 fn correct(
     history: &History,
     reader: &mut Reader,
@@ -808,7 +815,7 @@ fn correct(
     let figures = state(symbol, board, &minute, before, &published).figures;
     let is_over = history.venue(symbol).day_end(minute.day) <= at;
     let tag = if is_over && minute.session == Session::Intraday { Tag::Eod } else { Tag::Normal };
-    // Once the daily candle is published, its figures are those of the day.
+    // After the daily candle is published, its figures are those of the day.
     let is_replaced = minute.session == Session::Intraday && ended == Some(minute.day);
     let push = if is_replaced { None } else { corrected(&known.last, figures, tag, sequence) };
     let last = push.clone().unwrap_or_else(|| known.last.clone());
@@ -817,7 +824,7 @@ fn correct(
 }
 
 impl Lane {
-    /// Reads the minutes of a trading day in one session. `None` if there are none.
+    /// Reads the minutes of a trading day in one session. Returns `None` if there are none.
     fn read(
         history: &History,
         reader: &mut Reader,

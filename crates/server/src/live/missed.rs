@@ -1,6 +1,6 @@
-//! Pushes that a client missed under the machine clock, recomputed from the batches of the last ten
-//! minutes: those between its candle request and its subscription, and those that its earlier
-//! connection did not get. They have the sequence numbers of the first time.
+//! Recomputes pushes that a client missed under the machine clock from the batches of the last ten
+//! minutes: those between its candle request and its subscription, and those that its previous
+//! connection did not receive. They have their original sequence numbers.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -23,7 +23,7 @@ const READ_AT_ONCE: i64 = 64;
 const MICROSECONDS: i64 = 1_000_000;
 const LANES: usize = Session::ALL.len();
 
-/// Where the pushes of a client continue.
+/// Where the missed pushes of a client begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missed {
     /// After this batch.
@@ -32,11 +32,10 @@ pub(super) enum Missed {
     From(i64),
 }
 
-/// Rows of the last batches, decoded once for all clients. Empty until a client has missed
-/// something.
+/// Decoded rows of the last batches, shared by all clients. Empty until a client has missed pushes.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    /// The last batch whose rows are here.
+    /// The last decoded batch.
     through: Option<i64>,
     rows: HashMap<Symbol, VecDeque<Row>>,
     /// The symbol of every row, in the order in which rows are removed.
@@ -47,7 +46,7 @@ pub(super) struct Recent {
 struct Row {
     batch: i64,
     at: Timestamp,
-    /// The numbers before its pushes.
+    /// The sequence numbers before the pushes of the row.
     sequence: Sequence,
     content: Content,
 }
@@ -147,7 +146,7 @@ impl Recent {
         };
         let venue = history.venue(symbol);
         let mut lanes: [Option<Lane>; LANES] = [None; LANES];
-        // The newest minute of each session as clients have built it of single trades.
+        // The newest minute of each session as clients have built it from single trades.
         let mut traded: [Option<Traded>; LANES] = [None; LANES];
         let mut missing = Vec::new();
         for row in rows {
@@ -175,7 +174,7 @@ impl Recent {
                         None => Some((figures_before(history, reader, (symbol, board), &minute)?, None)),
                     };
                     let Some((before, published)) = next else { continue };
-                    // A later minute has begun with a trade: the candle is only a correction.
+                    // A later minute has begun with a trade, so the candle is only a correction.
                     let is_late = traded.is_some_and(|of| of.stamp > minute.stamp && of.published.is_some());
                     if is_late {
                         continue;
@@ -191,7 +190,7 @@ impl Recent {
                         traded.take_if(|of| of.stamp == minute.stamp && !outcome.is_correction);
                     }
                     *lane = Some(Lane { minute, before, published: outcome.published });
-                    // The first part of a minute that has begun is older than all rows.
+                    // The row that began this minute is older than all decoded rows.
                     if is_begun || *effect == Effect::Replaced { Vec::new() } else { outcome.pushes }
                 }
             };
@@ -203,7 +202,7 @@ impl Recent {
     }
 }
 
-/// Adds trades of a minute to what clients have built of it, unless a later minute has begun.
+/// Adds trades of a minute to the state that clients have built, unless a later minute has begun.
 fn note_trades(traded: &mut Option<Traded>, lane: Option<Lane>, minute: &Minute, trades: &[Trade]) {
     let newest = lane.map(|lane| lane.minute.stamp).max(traded.map(|of| of.stamp));
     if newest.is_some_and(|newest| newest > minute.stamp) {
@@ -215,7 +214,8 @@ fn note_trades(traded: &mut Option<Traded>, lane: Option<Lane>, minute: &Minute,
 }
 
 impl Lane {
-    /// Returns the figures before a minute and its published state; `None` if the minute is older.
+    /// Returns the figures before a minute and its published state. Returns `None` if the minute is
+    /// older than all decoded rows.
     fn next(&self, minute: &Minute) -> Option<(Option<Figures>, Option<Published>)> {
         if minute.stamp < self.minute.stamp {
             return None;
@@ -228,7 +228,7 @@ impl Lane {
     }
 }
 
-/// Returns the figures of a session before a minute. Trades have none.
+/// Returns the figures of a session before a minute. Trades have no figures.
 fn figures_before(
     history: &History,
     reader: &mut Reader,

@@ -1,15 +1,15 @@
-//! Quote subscriptions of this server's connections, and the pushes they get.
+//! Quote subscriptions of this server's connections, and their pushes.
 //!
-//! `subscriptions.rs` holds the subscriptions, and `request.rs` answers commands 5, 6 and 7.
-//! `replay.rs` publishes: the pushes of a set clock from stored candles (`stored.rs`), or those of
-//! ingested rows (`arrivals.rs`) and what the machine clock alone changes (`schedule.rs`).
-//! `missed.rs` recomputes what a client has missed, and `stream.rs` sends pushes as server-sent
-//! events. Each world has subscriptions and a publisher of its own, which follow its clock
-//! ([`Channel`]).
+//! `subscriptions.rs` stores the subscriptions, and `request.rs` implements commands 5, 6 and 7.
+//! `replay.rs` publishes: under a set clock, pushes of stored candles (`stored.rs`); under the
+//! machine clock, pushes of ingested rows (`arrivals.rs`) and of scheduled changes (`schedule.rs`).
+//! `missed.rs` recomputes the pushes that a client has missed, and `stream.rs` sends pushes as
+//! server-sent events. Each world has separate subscriptions and a separate publisher, which follow
+//! its clock ([`Channel`]).
 //!
-//! Two locks: the publisher's, held while pushes are computed and queued and while a connection
-//! subscribes, so that a new subscriber gets every push after its first one; and that of the
-//! subscriptions, held for microseconds.
+//! There are two locks. The publisher's lock is held while pushes are computed and queued and while
+//! a connection subscribes, so that a new subscriber receives every push after its first one. The
+//! lock of the subscriptions is held for microseconds.
 
 mod arrivals;
 mod missed;
@@ -83,14 +83,14 @@ impl WorldLives {
         self.all().iter().map(|live| live.load()).fold(PushLoad::default(), PushLoad::and)
     }
 
-    /// Wakes the streams of a world, whose clock was started or stopped.
+    /// Wakes the streams of a world after its clock was started or stopped.
     pub(crate) fn wake_streams(&self, account: AccountId) {
         if let Some(live) = self.known(account) {
             live.subscriptions().wake_streams();
         }
     }
 
-    /// Forgets the subscriptions of a world that was deleted or set back, and ends its streams.
+    /// Removes the subscriptions of a world that was deleted or reset, and ends its streams.
     pub(crate) fn forget(&self, account: AccountId, kick: Kick) {
         // A separate statement, so that the lock is released before the streams are closed.
         let live = self.lock().remove(&account);
@@ -115,7 +115,8 @@ impl Live {
         self.subscriptions().leave(ConnectionId(connection.number()), uptime);
     }
 
-    /// Returns the subscriptions of a connection, and what was left out of its requests.
+    /// Returns the subscriptions of a connection, and the symbols that were left out of its
+    /// requests.
     pub(crate) fn of_connection(&self, connection: access::ConnectionId) -> Subscribed {
         self.subscriptions().of_connection(ConnectionId(connection.number()))
     }
@@ -137,13 +138,13 @@ impl Live {
         load
     }
 
-    /// Returns the securities that some connection subscribes to.
+    /// Returns the securities that any connection subscribes to.
     pub(crate) fn symbols(&self) -> Vec<Symbol> {
         self.subscriptions().registry.symbols().cloned().collect()
     }
 
-    /// Sets the times of a quote to those of the last pushes with the same figures, under the machine
-    /// clock: candles do not store the second of their last price.
+    /// Sets the times of a quote to those of the last pushes with the same figures, under the
+    /// machine clock. Candles do not store the second of their last price.
     pub(crate) fn set_times(&self, quote: &mut Quote) {
         let subscriptions = self.subscriptions();
         let Quote { symbol, regular, pre, post, overnight, .. } = quote;
@@ -166,8 +167,8 @@ impl Live {
     }
 }
 
-/// A clock, its subscriptions and its publisher. Everything that does not depend on the clock is
-/// that of the core.
+/// A clock with its subscriptions and its publisher. Everything that does not depend on the clock
+/// is in the core.
 #[derive(Debug)]
 struct Channel<'a> {
     core: &'a Core,
@@ -177,7 +178,7 @@ struct Channel<'a> {
     slow: SlowReaders,
     /// The connection that moves the clock. Its pushes are counted.
     mover: Option<ConnectionId>,
-    /// Where the clock of a world moves, while it does not show that instant yet.
+    /// The instant to which the clock of a world is moving, while it still shows an earlier one.
     moves_to: Option<Timestamp>,
 }
 
@@ -210,7 +211,7 @@ impl<'a> Channel<'a> {
         }
     }
 
-    /// Returns how the clock moves. That of a world stands between its movements.
+    /// Returns how the clock moves. The clock of a world is stopped between its movements.
     fn pace(&self) -> ClockSpeed {
         match self.world {
             Some(_) => ClockSpeed::Standing,
@@ -223,7 +224,7 @@ impl<'a> Channel<'a> {
     }
 }
 
-/// Calls `work` with the channel that the caller's account follows.
+/// Calls `work` with the channel of the caller's account.
 fn with_channel<T>(
     core: &Core,
     caller: &Caller,
@@ -238,7 +239,8 @@ fn with_channel<T>(
         State::Running => SlowReaders::NotAwaited,
         State::Created | State::Paused | State::Ended => SlowReaders::OF_STEP,
     };
-    // The clock does not move meanwhile: the first pushes and the next movement agree.
+    // The clock does not move during `work`, so the first pushes precede those of the next
+    // movement.
     let _operation = world.begin_operation();
     work(&Channel::of_world(core, &live, &world, slow))
 }

@@ -11,29 +11,29 @@ use crate::mailbox::Wakeups;
 
 /// Interval between checks of a slow client's queue.
 const SLOW_PAUSE: Duration = Duration::from_millis(1);
-/// Number of queued pushes after which their connections are woken, while further ones are queued.
+/// Number of queued pushes after which the connections are woken while more pushes are queued.
 const UNWOKEN_MAX: usize = 16_384;
-/// The same for the pushes of one connection, which is not slow before it was woken.
+/// The same for one connection. A connection is not considered slow before it was woken.
 const UNWOKEN_EACH_MAX: usize = 64;
 
 /// Whether a movement of the clock waits for clients that read slowly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlowReaders {
-    /// It waits while it queues pushes, for at most this time.
+    /// Waits while it queues pushes, for at most this time.
     AwaitedFor(Duration),
-    /// Others must not be delayed by one client. A running world moves only when its clients have
-    /// taken the pushes before.
+    /// Does not wait, because one client must not delay others. A running world moves only when its
+    /// clients have taken the previous pushes.
     NotAwaited,
 }
 
 impl SlowReaders {
-    /// The server's clock, when it is moved by call.
+    /// The server's clock, moved by a call.
     pub(crate) const OF_SERVER: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(5));
-    /// A step of a world by call.
+    /// A step of a world, requested by a call.
     pub(crate) const OF_STEP: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(30));
 }
 
-/// One movement of a clock: what it has sent, and how long it waited for slow clients.
+/// One movement of a clock: the pushes sent so far, and the time spent waiting for slow clients.
 pub(super) struct Movement {
     slow: SlowReaders,
     /// Maximum number of pushes to a connection.
@@ -41,7 +41,7 @@ pub(super) struct Movement {
     began: Instant,
     /// Number of pushes for each connection, including those above the maximum.
     sent: HashMap<ConnectionId, usize>,
-    /// Number of states and first pushes that each connection got besides.
+    /// Number of additional states and first pushes of each connection.
     states: HashMap<ConnectionId, usize>,
     pub(super) quotes: usize,
     pub(super) trades: usize,
@@ -64,7 +64,7 @@ impl Movement {
         *sent <= self.jump_max
     }
 
-    /// Counts the state of a security that a connection got, besides the pushes for all.
+    /// Counts the state of a security that only this connection receives.
     pub(super) fn count_state(&mut self, connection: ConnectionId) {
         *self.states.entry(connection).or_default() += 1;
         self.quotes += 1;
@@ -76,7 +76,7 @@ impl Movement {
         of(&self.sent).min(self.jump_max) + of(&self.states)
     }
 
-    /// Returns the connections that had too many pushes.
+    /// Returns the connections that exceeded the maximum.
     pub(super) fn jumped(&self) -> impl Iterator<Item = ConnectionId> {
         self.sent.iter().filter(|(_, sent)| **sent > self.jump_max).map(|(connection, _)| *connection)
     }

@@ -1,5 +1,5 @@
-//! Publishes what the market clock has reached: under a set clock, the pushes of all stored candles
-//! between the last published instant and now.
+//! Publishes pushes up to the market time. Under a set clock, these are the pushes of all stored
+//! candles between the last published instant and now.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -26,19 +26,20 @@ use crate::refusal::Refusal;
 use crate::suspect::Suspect;
 use crate::worlds::{PushHash, World};
 
-/// Window of one step of a movement, so that a long movement does not read years at once.
+/// Window of one part of a movement, so that a long movement does not read years of candles into
+/// memory.
 const WINDOW: i64 = 86_400;
 const MICROSECONDS: i64 = 1_000_000;
-/// How often the states of a subscription's securities are read at most, if batches are merged
-/// meanwhile.
+/// Maximum number of attempts to read the states of newly subscribed securities. An attempt is
+/// repeated if a batch was merged in the meantime.
 const LOADS_MAX: usize = 4;
-/// Room that pushes which are sent again leave in the queue of a new subscriber: for the first
-/// pushes of a request, and some more.
+/// Space that repeated pushes leave in the queue of a new subscriber, mainly for the first pushes
+/// of a request.
 pub(super) const RESENT_ROOM: usize = 596;
-/// Maximum age of a candle request whose following pushes are sent again, in market seconds.
+/// Maximum age of a candle request whose subsequent pushes are repeated, in market seconds.
 const PULL_MAX: i64 = 86_400;
 
-/// What has been published, and the last quotes of subscribed securities.
+/// What was published, and the last quotes of subscribed securities.
 #[derive(Debug, Default)]
 pub(super) struct Publisher {
     /// All pushes up to this instant have been sent.
@@ -54,18 +55,18 @@ pub(super) struct Publisher {
     recent: Recent,
     /// The version of the accounts, and the market minute, at which all rights were checked.
     checked: Option<(i64, i64)>,
-    /// What was published in a world since its last step.
+    /// Hash of the pushes of a world since its last step.
     hash: PushHash,
     ahead: Ahead,
     /// Number of movements of the server's clock.
     steps: u64,
 }
 
-/// Pushes that are due after the last published instant, in order. Only worlds compute them ahead,
-/// because a world takes many small steps.
+/// Pushes that are due after the last published instant, in order. Only worlds compute pushes
+/// ahead, because a world takes many small steps.
 #[derive(Debug, Default)]
 struct Ahead {
-    /// Of these securities, with this version of the store.
+    /// The securities of `dues`. `version` is the store version.
     symbols: Vec<Symbol>,
     version: i64,
     /// All pushes up to this instant are in `dues`.
@@ -79,7 +80,7 @@ struct Ahead {
 #[derive(Clone, Debug, Default)]
 struct Latest {
     of_any_session: Option<QuotePush>,
-    /// For connections that do not get overnight pushes.
+    /// The same for connections without overnight pushes.
     without_overnight: Option<QuotePush>,
 }
 
@@ -92,7 +93,7 @@ pub(crate) struct Published {
     pub(crate) of_mover: usize,
     /// The next market time at which something may be published, or `None` without subscribers.
     pub(crate) next: Option<Timestamp>,
-    /// Whether a connection got only the last states, because there were too many pushes.
+    /// Whether a connection received only the last states, because there were too many pushes.
     pub(crate) has_jumped: bool,
 }
 
@@ -149,10 +150,10 @@ pub(crate) fn published_until(core: &Core, account: access::AccountId) -> Option
     core.world_lives.known(account)?.publisher().until
 }
 
-/// Publishes everything up to the instant to which the clock of a world moves, and then the clock:
-/// the number of the step, and the number of all pushes of the step. Returns the hash of what was
-/// published since the last step, without the clock, which counts the pushes of each connection.
-/// Blocks on disk I/O.
+/// Publishes everything up to the instant to which the clock of a world moves, and then the clock
+/// itself with the number of the step and the number of its pushes. Returns the hash of the pushes
+/// since the last step. The push of the clock is not hashed, because its counter differs between
+/// connections. Blocks on disk I/O.
 pub(crate) fn publish_step(
     core: &Core,
     world: &Arc<World>,
@@ -175,8 +176,8 @@ pub(crate) fn publish_step(
 }
 
 impl Publisher {
-    /// Publishes what is due before a subscription: its client may have read candles of an instant
-    /// whose pushes have not been sent yet, and would count them twice.
+    /// Publishes due pushes before a subscription. Otherwise the client could count a change twice,
+    /// because it may have read candles of an instant whose pushes were not sent yet.
     pub(super) fn publish_due(&mut self, core: &Channel<'_>) -> Result<(), PublishError> {
         let is_due = match core.as_of() {
             AsOf::Replay(now) => self.next.is_none_or(|next| next <= now),
@@ -231,7 +232,7 @@ impl Publisher {
         Ok(published)
     }
 
-    /// Returns the pushes of a window, by instant and phase; securities ascending within a phase.
+    /// Returns the pushes of a window in the order of instant, phase and security.
     fn due(
         &mut self,
         core: &Channel<'_>,
@@ -253,8 +254,8 @@ impl Publisher {
         Ok(self.ahead.take(until))
     }
 
-    /// Ends subscriptions without right if an account has changed, and every minute, because a right
-    /// may expire. A check takes some microseconds for each connection.
+    /// Ends subscriptions whose account has lost the right, after a change of accounts and every
+    /// minute, because a right may expire. A check takes a few microseconds per connection.
     fn end_without_right(&mut self, core: &Channel<'_>, as_of: AsOf) {
         let Ok(version) = core.access.version_check() else { return };
         let state = Some((version, as_of.now().0.div_euclid(60)));
@@ -264,8 +265,8 @@ impl Publisher {
         }
     }
 
-    /// Publishes ingested batches that were merged since the last call, up to `through`, and what has
-    /// become due without one: the machine clock.
+    /// Publishes ingested batches that were merged since the last call, up to `through`, and the
+    /// scheduled changes of the machine clock.
     fn publish_arrivals(
         &mut self,
         core: &Channel<'_>,
@@ -322,7 +323,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Adds the pushes of what is due without a batch.
+    /// Adds the pushes that are due without a batch.
     fn publish_scheduled(
         &mut self,
         core: &Channel<'_>,
@@ -358,8 +359,9 @@ impl Publisher {
                 self.load(core, symbol, as_of)?;
             }
             let AsOf::Live(now) = as_of else { return Ok(()) };
-            // A batch that was merged meanwhile is in some of these states. It must be published
-            // before the subscription, so that no push has a lower number than the first one.
+            // One of these states may include a batch that was merged in the meantime. It must be
+            // published before the subscription, so that no push has a lower number than the first
+            // one.
             let merged = core.with_reader(|reader| Ok::<_, HistoryError>(reader.view().ingest_applied()?))?;
             if self.arrivals.through >= Some(merged) {
                 return Ok(());
@@ -374,8 +376,8 @@ impl Publisher {
         symbols.iter().try_for_each(|symbol| self.load(core, symbol, as_of))
     }
 
-    /// Prepares for a subscription to a security: reads its state under the machine clock, or when
-    /// its next trade is pushed under a set clock.
+    /// Prepares for a subscription to a security. Under the machine clock, reads its state. Under a
+    /// set clock, reads when its next trade is pushed.
     fn load(&mut self, core: &Channel<'_>, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
         let loaded = match as_of {
             AsOf::Live(now) => {
@@ -402,9 +404,9 @@ impl Publisher {
         self.steps
     }
 
-    /// Prepares for a subscription. For the first subscriber, pushes begin after now. Under the
-    /// machine clock, all others get what is due first, so that the subscriber begins with the
-    /// state that the store has.
+    /// Prepares for a subscription. For the first subscriber, pushes begin after now. For a later
+    /// one under the machine clock, due pushes are first sent to the others, so that it begins with
+    /// the stored state.
     pub(super) fn begin(&mut self, core: &Channel<'_>, as_of: AsOf, is_first: bool) -> Result<(), Refusal> {
         let through = core.ingest.merged_through();
         if is_first || self.until.is_none() {
@@ -415,7 +417,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Begins to publish what is due after now, and batches after `through`.
+    /// Begins to publish pushes after now and batches after `through`.
     fn begin_after(&mut self, core: &Channel<'_>, as_of: AsOf, through: i64) -> Result<(), Refusal> {
         let last = core.with_reader(|reader| core.ingest.commits(reader, through.saturating_sub(1), through));
         let last = last.map_err(PublishError::Ingest)?;
@@ -428,7 +430,8 @@ impl Publisher {
         Ok(())
     }
 
-    /// Drops cached quotes if the store has changed, or under the machine clock the minute.
+    /// Drops cached quotes if the store has changed or, under the machine clock, a new minute has
+    /// begun.
     fn refresh(&mut self, version: i64, as_of: AsOf) {
         let minute = match as_of {
             AsOf::Live(now) => now.0.div_euclid(60),
@@ -452,8 +455,8 @@ impl Publisher {
         }
         let arrivals = self.arrive(core, &due);
         for push in due.pushes {
-            // The subscriptions are not locked while the clock waits: other connections of the world
-            // close meanwhile.
+            // The subscriptions are not locked during the wait, because other connections of the
+            // world may close.
             if let Some(mailbox) = self.send_one(core, push, (&due.symbol, &arrivals), movement) {
                 let low = core.limits.push_queue / 4;
                 movement.wait(|| mailbox.quotes_waiting() < low || mailbox.has_ended());
@@ -461,8 +464,8 @@ impl Publisher {
         }
     }
 
-    /// Returns the connections that waited for the security of these pushes, and adds the pushes to
-    /// the hash of a world.
+    /// Returns the connections whose pending subscriptions the security of these pushes activates,
+    /// and adds the pushes to the hash of a world.
     fn arrive(&mut self, core: &Channel<'_>, due: &Due) -> Vec<Arrival> {
         let mut subscriptions = core.live.subscriptions();
         let arrivals = subscriptions.registry.arrive(&due.symbol);
@@ -502,7 +505,8 @@ impl Publisher {
         movement.wakeups = wakeups;
         movement.count(kind, &sent);
         core.metrics.pushes.queued(kind, sent.count);
-        // A connection that waited for the security gets its state, and later pushes as usual.
+        // A connection whose pending subscription becomes active gets the current state, and later
+        // pushes as usual.
         for arrival in arrivals {
             let wants = arrival.first_push == FirstPush::Wanted && arrival.types.contains(SubType::Quote);
             let sees = |quote: &QuotePush| {
@@ -517,7 +521,8 @@ impl Publisher {
         sent.slowest.filter(|_| sent.longest_queue >= core.limits.push_queue / 2)
     }
 
-    /// Sends the current states to connections that a movement had too many pushes for.
+    /// Sends the current states to the connections that exceeded the maximum of pushes of a
+    /// movement.
     fn send_final_states(&mut self, core: &Channel<'_>, movement: &mut Movement, as_of: AsOf) {
         for connection in movement.jumped().collect::<Vec<_>>() {
             let symbols: Vec<Symbol> = {
@@ -560,7 +565,7 @@ impl Publisher {
     }
 
     /// Queues the pushes between a candle request and the subscription that followed it. `types`
-    /// are those that the connection did not have before.
+    /// are the newly subscribed types.
     pub(super) fn catch_up(
         &mut self,
         core: &Channel<'_>,
@@ -601,8 +606,9 @@ impl Publisher {
         Ok(())
     }
 
-    /// Queues the trades that an earlier connection of the client did not get. `missing` is the
-    /// first sequence number. The connection then has all trades up to the published instant.
+    /// Queues the trades that a client's previous connection did not receive. `missing` is the
+    /// first sequence number. Afterwards, the connection has all trades up to the published
+    /// instant.
     pub(super) fn resend(
         &mut self,
         core: &Channel<'_>,
@@ -694,7 +700,7 @@ impl Publisher {
                 }
                 other => other.clone(),
             };
-            // Under the machine clock, a part of the running minute or day may be stored.
+            // Under the machine clock, a part of the current minute or day may be stored.
             let running = |last: Option<QuotePush>, sees: fn(Session) -> bool| {
                 let running = self.arrivals.running(venue, symbol, at, sees).filter(|_| is_live);
                 let sequence = last.as_ref().map_or(0, |last| last.sequence);
@@ -713,8 +719,8 @@ impl Publisher {
     }
 }
 
-/// Returns how far a world computes pushes ahead: half an hour of one security, to bound their
-/// memory.
+/// Returns how far a world computes pushes ahead: half an hour for one security, and less for
+/// several, to limit memory.
 fn ahead_s(securities: usize) -> i64 {
     1_800 / i64::try_from(securities).unwrap_or(i64::MAX).max(1)
 }
@@ -745,20 +751,20 @@ impl Ahead {
         self.through >= Some(until) && self.version == version && self.symbols == symbols
     }
 
-    /// Takes the pushes up to an instant.
+    /// Removes and returns the pushes up to an instant.
     fn take(&mut self, until: Timestamp) -> Vec<Due> {
         let count = self.dues.partition_point(|due| due.at <= until);
         self.dues.drain(..count).collect()
     }
 
-    /// Returns when something may be published after an instant up to which all was taken.
+    /// Returns when the next push may be due. All pushes up to `until` were removed.
     fn next_after(&self, until: Timestamp) -> Option<Timestamp> {
         let due = self.dues.front().map(|due| due.at);
         due.into_iter().chain(self.next).min().filter(|next| *next > until)
     }
 }
 
-/// Returns the number of queued pushes from which no more are sent again.
+/// Returns the queue length from which no more pushes are repeated.
 fn resent_max(to: &Recipient) -> usize {
     to.mailbox.quotes_max().saturating_sub(RESENT_ROOM)
 }
@@ -787,7 +793,7 @@ fn end_without_right(core: &Channel<'_>, as_of: AsOf) {
                 core.live.subscriptions().close_revoked(ConnectionId(connection.number()));
                 None
             }
-            // The account cannot be looked up at the moment.
+            // The account cannot be read at the moment.
             Err(_) => continue,
         };
         let holds =
@@ -800,8 +806,8 @@ fn end_without_right(core: &Channel<'_>, as_of: AsOf) {
     }
 }
 
-/// Replaces a failure to read a damaged security by nothing, because one security must not stop the
-/// pushes of the others.
+/// Returns the default instead of the error for a damaged security, so that one security does not
+/// stop the pushes of the others.
 fn unless_damaged<T: Default>(read: Result<T, HistoryError>) -> Result<T, HistoryError> {
     match read {
         Err(error) if error.damaged_symbol().is_some() => {

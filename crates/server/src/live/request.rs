@@ -27,10 +27,10 @@ const MALFORMED: &str = "malformed";
 const OPTION: &str = "option";
 const WRONG_REGION: &str = "wrong region";
 const OVER_LIMIT: &str = "over the limit";
-/// The first pushes of a request fit behind those that are sent again.
+/// The queue has room for the first pushes of a request in addition to repeated pushes.
 const _: () = assert!(RESENT_ROOM > SYMBOLS_MAX && RESENT_ROOM < PUSH_QUEUE_MIN);
 
-/// A request on a connection, to be answered on a thread that may block.
+/// A subscription command on a connection. It is executed on a thread that may block.
 #[derive(Debug)]
 pub(crate) struct SubscriptionRequest {
     pub(crate) command: u8,
@@ -49,8 +49,8 @@ pub(crate) fn is_subscription(command: u8) -> bool {
     matches!(command, SUBSCRIPTIONS | SUBSCRIBE | UNSUBSCRIBE)
 }
 
-/// Answers a request. Pushes that follow the answer are in the connection's mailbox already, so the
-/// connection must not take any until it has sent the answer.
+/// Executes a request. Pushes that follow the response are already in the connection's mailbox, so
+/// the connection must send the response before it takes any.
 pub(crate) fn answer(core: &Core, request: &SubscriptionRequest) -> Result<Reply, Refusal> {
     core.version_check()?;
     let caller = &request.caller;
@@ -86,8 +86,8 @@ fn clock_subscription() -> Subscription {
     Subscription { symbol: world::CLOCK.to_owned(), sub_type: vec![SubType::Quote.code().into()] }
 }
 
-/// Returns whether a client means the clock of its world, or of the server. The machine clock is not
-/// pushed.
+/// Returns whether a symbol means the clock of the client's world or of the server. The machine
+/// clock is not pushed.
 fn is_clock(text: &str, core: &Channel<'_>) -> bool {
     let is_set = core.world().is_some() || core.pace() != ClockSpeed::Machine;
     is_set && Reserved::parse(text) == Some(Reserved::Clock)
@@ -134,11 +134,11 @@ pub(super) struct Wish<'a> {
     pub(super) pulls: &'a [Pull],
 }
 
-/// What happens to a request that exceeds the account's limit.
+/// What to do with a request that exceeds the account's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
     Refused,
-    /// The largest symbols are left out.
+    /// The last symbols in ascending order are left out.
     LeftOut,
 }
 
@@ -163,7 +163,7 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
     wanted.retain(|wanted| over.binary_search(&wanted.symbol).is_err());
     left_out.extend(over.iter().map(|symbol| left(symbol.as_str(), OVER_LIMIT)));
 
-    // Held until the first pushes are queued, so that no later push precedes them.
+    // Held until the first pushes are queued, so that later pushes follow them.
     let mut publisher = core.live.publisher();
     let subscriptions = core.live.subscriptions();
     if wish.connection.is_none() && subscriptions.streams(permit.account().id) >= STREAMS_MAX {
@@ -196,7 +196,7 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
         sub_list.insert(place, clock_subscription());
     }
     let response = SubscriptionsResponse { sub_list };
-    // Other connections need not wait while the first pushes are computed.
+    // Released, so that other connections do not wait while the first pushes are computed.
     drop(subscriptions);
     if let Some(world) = core.world().filter(|_| is_new) {
         note_subscription(core, world, LineKind::Subscribed, wish.symbols, &codes(types));
@@ -227,13 +227,13 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
     if core.world().is_some() && !wish.symbols.is_empty() {
         core.worlds.subscribed(caller.who.account(), core.uptime());
     }
-    // The publisher may have had nothing to do so far.
+    // Without subscribers, the publisher was idle.
     core.live.sooner().notify_one();
     Ok(response)
 }
 
 /// Counts the securities of a request toward the account's limit, for connections on all nodes.
-/// Returns those that do not fit, ascending, or refuses the request.
+/// Returns those that exceed it, ascending, or refuses the request.
 fn over_limit(
     core: &Channel<'_>,
     permit: &Permit,
@@ -242,7 +242,7 @@ fn over_limit(
 ) -> Result<Vec<Symbol>, Refusal> {
     let (account, limit) = (permit.account().id, permit.account().terms.subscriptions);
     let symbols: Vec<Symbol> = wanted.iter().map(|wanted| wanted.symbol.clone()).collect();
-    // Streams have no slot in the database, and count on this server only.
+    // Streams have no slot in the database, and are counted only on this server.
     let Some(connection) = wish.connection else {
         return Ok(core.live.subscriptions().over_limit(account, &symbols, limit));
     };
@@ -252,7 +252,7 @@ fn over_limit(
     };
     let is_refused = wish.excess == Excess::Refused;
     let fit = if is_refused { Fit::AllOrNothing } else { Fit::Smallest };
-    // The database counts connections. What only streams of this server have is added.
+    // The database counts connections. Securities that only streams of this server have are added.
     let (of_streams, not_requested) = core.live.subscriptions().of_streams(account, &symbols);
     let count = |securities: usize| u32::try_from(securities).unwrap_or(u32::MAX);
     let left = limit.saturating_sub(count(not_requested));
@@ -309,7 +309,7 @@ fn sort_out(
         }
         let is_stored = match core.known(&symbol, version, caller.as_of) {
             Ok(()) => true,
-            // A security without visible candles is pushed from its first one on.
+            // Pushes of a security without visible candles begin with its first candle.
             Err(Refusal::BadQuery(_) | Refusal::NoQuotes(_)) => core.is_stored(&symbol)?,
             Err(refusal) => return Err(refusal),
         };
@@ -318,7 +318,7 @@ fn sort_out(
     Ok((wanted, left_out))
 }
 
-/// Maximum number of characters of a malformed symbol that are remembered.
+/// Maximum number of stored characters of a malformed symbol.
 const ECHO_CHARS_MAX: usize = 40;
 
 fn left(symbol: &str, reason: &'static str) -> LeftOut {
@@ -328,7 +328,7 @@ fn left(symbol: &str, reason: &'static str) -> LeftOut {
 fn unsubscribe(core: &Channel<'_>, request: &SubscriptionRequest) -> Result<UnsubscribeResponse, Refusal> {
     let message = UnsubscribeRequest::decode(&*request.body).map_err(|error| undecodable(&error))?;
     let connection = ConnectionId(request.connection.number());
-    // With symbols, all types of these symbols end.
+    // A request with symbols ends all types of these symbols.
     let note = |types: &[i32]| {
         if let Some(world) = core.world() {
             note_subscription(core, world, LineKind::Unsubscribed, &message.symbol, types);

@@ -1,9 +1,9 @@
-//! When the machine clock alone changes quotes: days end, and statuses change.
+//! Scheduled changes of quotes under the machine clock: ends of days, and changes of status.
 
 use history::status_begins;
 use market::{Date, Market, Timestamp, Venue, Venues};
 
-/// Maximum number of days that are looked at. A machine that slept for longer misses changes.
+/// Maximum number of days to search. After a longer sleep of the machine, changes are missed.
 const DAYS_MAX: usize = 8;
 
 /// An instant at which quotes of a market may change without a new candle.

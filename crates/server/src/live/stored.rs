@@ -1,4 +1,4 @@
-//! The stored candles and trades of one security, of which its pushes under a set clock are
+//! The stored candles and trades of one security, from which its pushes under a set clock are
 //! computed.
 
 use feed::{Board, QuotePush, Replay, StatusChange};
@@ -6,12 +6,13 @@ use history::{History, HistoryError, status_changes};
 use market::{Candles, Session, Symbol, Timestamp, Trades, Venue};
 use store::Reader;
 
-/// Longest time from the start of a trading day to the stamp of one of its minutes, and a margin.
+/// Longest time from the start of a trading day to the stamp of one of its minutes, plus a margin.
 const DAY_BEFORE: i64 = 30 * 3_600;
 /// Maximum number of trading days to skip in search of a visible price.
 const NIGHTS_MAX: usize = 16;
 
-/// Returns the last quote push of a security up to an instant, in the sessions that `sees` admits.
+/// Returns the last quote push of a security up to an instant, in the sessions for which `sees`
+/// returns true.
 pub(super) fn last_quote(
     history: &History,
     reader: &mut Reader,
@@ -20,7 +21,8 @@ pub(super) fn last_quote(
     sees: impl Fn(Session) -> bool,
 ) -> Result<Option<QuotePush>, HistoryError> {
     let venue = history.venue(symbol);
-    // Today's daily candle is in every window; an earlier one may be newer than the last minute.
+    // Today's daily candle is in every window. An earlier daily candle may be newer than the last
+    // minute.
     let day = history.last_day(reader.view(), symbol, venue.zone().date(at))?.map(|day| day.time);
     let mut before = at;
     for _ in 0..NIGHTS_MAX {
@@ -37,8 +39,7 @@ pub(super) fn last_quote(
                 return Ok(latest);
             }
         }
-        // The minutes before this day: it has only overnight hours, or nothing of it has been
-        // published yet.
+        // The minutes before this day, if it has only overnight hours or no published minute yet.
         let Some(minute) = minute else { break };
         let begin = venue.trading_day(minute.time).map_or(minute.time, |day| venue.roll(day));
         before = Timestamp(begin.min(minute.time).0.saturating_sub(1));
@@ -52,22 +53,22 @@ pub(super) fn next_trade(trades: &Trades, after: Timestamp) -> Option<Timestamp>
     trades.time.get(next).map(|time| Timestamp(*time))
 }
 
-/// Returns whether a session is not the overnight session, which not every connection sees.
+/// Returns whether all connections see the session. Only some see the overnight session.
 pub(super) fn is_by_day(session: Session) -> bool {
     session != Session::Overnight
 }
 
-/// Candles of one security for a window of time.
+/// Candles of one security for a time window.
 pub(super) struct Stored<'a> {
     symbol: &'a Symbol,
     pub(super) board: Board,
     venue: &'a Venue,
     minutes: Candles,
     days: Candles,
-    /// All trades of the days that the window touches, later ones included.
+    /// All trades of the days that overlap the window, including later ones.
     trades: Option<Trades>,
     statuses: Vec<StatusChange>,
-    /// The last quote before the window, if the status changes in it.
+    /// The last quote before the window, if the status changes in the window.
     last: Option<QuotePush>,
 }
 
@@ -99,8 +100,8 @@ impl<'a> Stored<'a> {
         })
     }
 
-    /// Reads what a window needs of which every push is sent: if the status changes in it, also the
-    /// last quote before it.
+    /// Reads the data of a window in which every push is sent. If the status changes in the window,
+    /// this includes the last quote before it.
     pub(super) fn read_window(
         history: &'a History,
         reader: &mut Reader,

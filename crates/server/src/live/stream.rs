@@ -1,5 +1,5 @@
-//! A stream of server-sent events: the pushes of a subscription as JSON, for the web pages. It is
-//! polled by the task of its HTTP connection and needs no task or thread of its own.
+//! A stream of server-sent events, which sends the pushes of a subscription as JSON to the web
+//! pages. It is polled by the task of its HTTP connection and needs no other task or thread.
 
 use std::fmt;
 use std::future::Future;
@@ -37,7 +37,7 @@ use crate::written;
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
 /// A comment, which clients ignore.
 const HEARTBEAT: &[u8] = b":\n\n";
-/// Number of bytes above which the other queued pushes wait for the next frame.
+/// Size of a frame in bytes after which the remaining pushes wait for the next frame.
 const FRAME_BYTES: usize = 16 << 10;
 
 const SIGNED_OUT: &str = "signed out";
@@ -59,7 +59,7 @@ pub(crate) struct EventStream {
     clock: ClockState,
     /// Created at the first poll, because timers need the runtime.
     heartbeat: Option<Pin<Box<Sleep>>>,
-    /// A running check of the credentials: the reason to end the stream, if any.
+    /// A running check of the credentials. Its result is the reason to end the stream, if any.
     check: Option<oneshot::Receiver<Option<&'static str>>>,
     shutdown: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     is_over: bool,
@@ -84,7 +84,7 @@ enum Source {
     World(Arc<World>, Arc<Live>),
 }
 
-/// What the client knows of the clock. When it changes, the client gets an event.
+/// The last state of the clock that was sent to the client. A change sends an event.
 #[derive(Clone, Debug, PartialEq)]
 enum ClockState {
     /// Speed of the server's clock, and its time if it is stopped.
@@ -125,7 +125,7 @@ struct End<'a> {
     retry: bool,
 }
 
-/// Subscribes a new stream to quotes and trades, as command 6 does, and queues the first pushes.
+/// Subscribes a new stream to quotes and trades, like command 6, and queues the first pushes.
 /// Symbols beyond the account's limit are left out. Blocks on disk I/O.
 pub(crate) fn open(
     core: &Arc<Core>,
@@ -241,8 +241,8 @@ impl EventStream {
         if events.is_empty() { Poll::Pending } else { Poll::Ready(Some(events.into())) }
     }
 
-    /// Reports to the clock of a world that the client takes its pushes. A frame is requested when
-    /// the one before is in the socket.
+    /// Reports to the clock of a world that the client has taken its pushes. The HTTP connection
+    /// requests a frame after it has written the previous one.
     fn report_flow(&self) {
         if let Source::World(world, _) = &self.source
             && self.mailbox.report(Flow::default()).is_awaited
@@ -267,7 +267,7 @@ impl EventStream {
         }
     }
 
-    /// Returns whether a heartbeat is due, and starts the check that goes with it.
+    /// Returns whether a heartbeat is due. If so, starts the check of the credentials.
     fn poll_heartbeat(&mut self, cx: &mut Context<'_>) -> bool {
         let next = Instant::now() + HEARTBEAT_EVERY;
         let heartbeat = self.heartbeat.get_or_insert_with(|| Box::pin(sleep_until(next)));
@@ -275,7 +275,7 @@ impl EventStream {
             return false;
         }
         heartbeat.as_mut().reset(next);
-        // Registers the task for the next heartbeat, which is not due yet.
+        // Registers the task to be woken for the next heartbeat.
         let _ = heartbeat.as_mut().poll(cx);
         if self.check.is_none() {
             self.start_check();
@@ -283,7 +283,7 @@ impl EventStream {
         true
     }
 
-    /// Checks the credentials on a worker thread, because they may have to be read from disk.
+    /// Checks the credentials on a worker thread, because this may read the database.
     fn start_check(&mut self) {
         let (core, id, credentials) = (self.core.clone(), self.id, self.credentials.clone());
         let source = self.source.clone();
@@ -294,7 +294,7 @@ impl EventStream {
     }
 
     fn leave(&self) {
-        // A step of a world that waits for this client goes on immediately.
+        // A step of a world that waits for this client resumes immediately.
         self.mailbox.shut();
         self.source.live(&self.core).subscriptions().leave(self.id, self.core.uptime());
         if let Source::World(world, _) = &self.source {
@@ -321,8 +321,8 @@ impl StreamHandle {
     }
 }
 
-/// Returns why a stream must end: its session or account has ended, or a right to a subscribed
-/// market. If the lookup fails, the stream goes on.
+/// Returns why a stream must end: its session or account has ended, or the account has lost the
+/// right to a subscribed market. If the lookup fails, the stream continues.
 fn reason_to_end(
     core: &Core,
     source: &Source,
@@ -421,12 +421,12 @@ fn write_push(events: &mut Vec<u8>, push: &Push) {
                 write_event(events, "trades", &trades);
             }
         }
-        // Depth and brokers are not subscribed.
+        // Streams do not subscribe to depth and brokers.
         _ => {}
     }
 }
 
-/// JSON has no line breaks, so an event has one line of data.
+/// JSON contains no line breaks, so an event has one line of data.
 fn write_event(events: &mut Vec<u8>, name: &str, data: &impl Serialize) {
     let before = events.len();
     events.extend_from_slice(format!("event: {name}\ndata: ").as_bytes());

@@ -14,11 +14,11 @@ use crate::metrics::PushLoad;
 
 /// Maximum number of open streams per account. A page has one, and none in a hidden tab.
 pub(crate) const STREAMS_MAX: usize = 8;
-/// Marks the ids of streams. Ids of connections are smaller.
+/// Offset of stream ids, above all connection ids.
 const STREAM: u64 = 1 << 63;
-/// Reason for a symbol whose market the account may not see.
+/// Reason for leaving out a symbol whose market the account may not see.
 pub(super) const NO_RIGHT: &str = "no right";
-/// Maximum number of remembered symbols that a connection requested in vain.
+/// Maximum number of symbols per connection that are stored as left out.
 const LEFT_OUT_MAX: usize = 500;
 
 #[derive(Debug, Default)]
@@ -48,11 +48,11 @@ struct Subscriber {
     mailbox: Mailbox,
     /// Whether overnight pushes are sent.
     overnight: bool,
-    /// Newest last.
+    /// Recent candle requests, newest last.
     left_out: Vec<LeftOut>,
     /// The client across its connections; `None` for a stream.
     lineage: Option<Lineage>,
-    /// Last sequence number of trades that the connection has or got, by security.
+    /// Last sequence number of trades that the connection has received, by security.
     trades: HashMap<Symbol, i64>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct StreamInfo {
     pub(crate) since: Timestamp,
 }
 
-/// Trades that a closed connection did not get.
+/// Trades that a closed connection did not receive.
 #[derive(Debug)]
 struct Departed {
     /// Uptime at which the connection closed.
@@ -76,12 +76,13 @@ struct Departed {
     missing: HashMap<Symbol, i64>,
 }
 
-/// How long a closed connection is remembered.
+/// How long the missing trades of a closed connection are stored.
 const DEPARTED_KEPT: Duration = Duration::from_secs(600);
-/// Maximum number of closed connections that are remembered.
+/// Maximum number of closed connections with stored missing trades.
 const DEPARTED_MAX: usize = 4_096;
 
-/// A symbol of a request that is not subscribed, and why. No SDK shows it, so connection lists do.
+/// A symbol of a request that was left out, with the reason. SDKs do not show it, so connection
+/// lists do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     pub(crate) symbol: String,
@@ -93,7 +94,7 @@ pub(crate) struct LeftOut {
 pub(crate) struct Subscribed {
     /// Ascending by symbol.
     pub(crate) list: Vec<(Symbol, SubTypes)>,
-    /// Securities that are not stored yet.
+    /// Securities whose subscription is pending because they are not stored yet.
     pub(crate) waiting: Vec<Symbol>,
     pub(crate) left_out: Vec<LeftOut>,
 }
@@ -117,7 +118,7 @@ pub(crate) struct Pull {
     pub(crate) symbol: Symbol,
     /// Market time of the request.
     pub(crate) at: Timestamp,
-    /// The last ingested batch that the answer contains.
+    /// The last ingested batch that the response includes.
     pub(crate) through: i64,
 }
 
@@ -125,7 +126,7 @@ pub(crate) struct Pull {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) symbol: Symbol,
-    /// Whether the security is stored. If not, the subscription waits for it.
+    /// Whether the security is stored. If not, the subscription is pending.
     pub(super) is_stored: bool,
 }
 
@@ -138,16 +139,16 @@ pub(super) fn is_stream(id: ConnectionId) -> bool {
 }
 
 impl Subscriptions {
-    /// Returns the number of distinct securities of an account on this server, and that of the
-    /// distinct symbols that would be added to them.
+    /// Returns the number of distinct securities of an account on this server, and the number of
+    /// distinct symbols that a request would add.
     pub(super) fn securities(&self, account: AccountId, symbols: &[Symbol]) -> (u32, usize) {
         let used = self.used(account);
         let new: BTreeSet<&Symbol> = symbols.iter().filter(|symbol| !used.contains(symbol)).collect();
         (u32::try_from(used.len()).unwrap_or(u32::MAX), new.len())
     }
 
-    /// Returns the number of securities that only streams of an account subscribe to on this server:
-    /// all, and those that a request does not name.
+    /// Returns the number of securities to which only streams of an account subscribe on this
+    /// server: all of them, and those that a request does not name.
     pub(super) fn of_streams(&self, account: AccountId, requested: &[Symbol]) -> (usize, usize) {
         let of = |streams: bool| {
             let ids = self.of_account(account).filter(move |id| is_stream(*id) == streams);
@@ -160,8 +161,8 @@ impl Subscriptions {
         (only.len(), only.iter().filter(|symbol| !requested.contains(symbol)).count())
     }
 
-    /// Returns the securities of a request that exceed the account's limit, ascending. Small symbols
-    /// fit first.
+    /// Returns the securities of a request that exceed the account's limit, ascending. Symbols are
+    /// counted in ascending order.
     pub(super) fn over_limit(&self, account: AccountId, symbols: &[Symbol], limit: u32) -> Vec<Symbol> {
         let used = self.used(account);
         let new: BTreeSet<&Symbol> = symbols.iter().filter(|symbol| !used.contains(symbol)).collect();
@@ -204,7 +205,7 @@ impl Subscriptions {
         }
     }
 
-    /// Remembers which symbols of a request were left out. A symbol is remembered once.
+    /// Stores which symbols of a request were left out, each symbol once.
     pub(super) fn leave_out(&mut self, connection: ConnectionId, left_out: Vec<LeftOut>) {
         let Some(subscriber) = self.connections.get_mut(&connection) else { return };
         subscriber.left_out.retain(|old| left_out.iter().all(|new| new.symbol != old.symbol));
@@ -260,7 +261,8 @@ impl Subscriptions {
         }
     }
 
-    /// Returns the subscribed connections, with their callers. Streams check their rights themselves.
+    /// Returns the subscribed connections with their callers. Streams check their rights
+    /// themselves.
     pub(super) fn callers(&self) -> Vec<(access::ConnectionId, access::Caller)> {
         let callers = self.connections.values();
         callers.filter_map(|subscriber| Some((subscriber.connection?, subscriber.who))).collect()
@@ -328,7 +330,7 @@ impl Subscriptions {
         let push = Arc::new(EncodedPush::of_clock(body));
         for connection in self.clocks.iter().filter(|id| to.is_none_or(|to| to == **id)) {
             if let Some(subscriber) = self.connections.get(connection) {
-                // A connection that is closed or too slow removes itself.
+                // A closed or slow connection removes its own subscriptions.
                 subscriber.mailbox.put_quote(&push, &mut Wakeups::default()).ok();
             }
         }
@@ -341,7 +343,7 @@ impl Subscriptions {
         connections.map_or(0, |of| of.range(stream_id(0)..).count())
     }
 
-    /// Describes a stream that has subscribed, for lists.
+    /// Describes a subscribed stream for lists.
     pub(super) fn describe(&mut self, id: ConnectionId, info: StreamInfo) {
         if let Some(subscriber) = self.connections.get_mut(&id) {
             subscriber.stream = Some(info);
@@ -364,14 +366,14 @@ impl Subscriptions {
         }
     }
 
-    /// Wakes all streams, because the clock was moved.
+    /// Wakes all streams after the clock was moved.
     pub(super) fn wake_streams(&self) {
         for (_, subscriber) in self.connections.iter().filter(|(id, _)| is_stream(**id)) {
             subscriber.mailbox.wake();
         }
     }
 
-    /// Ends the subscriptions of a closed connection, and remembers the trades that it did not get.
+    /// Ends the subscriptions of a closed connection, and stores which trades it did not receive.
     pub(super) fn leave(&mut self, connection: ConnectionId, uptime: Duration) {
         let Some(subscriber) = self.connections.remove(&connection) else { return };
         self.clocks.remove(&connection);
@@ -393,8 +395,8 @@ impl Subscriptions {
         }
     }
 
-    /// Returns the first sequence number of trades that a client's earlier connection did not get,
-    /// once.
+    /// Returns the first sequence number of trades that a client's previous connection did not
+    /// receive, and removes the entry.
     pub(super) fn missing(
         &mut self,
         lineage: Option<Lineage>,
@@ -421,16 +423,15 @@ impl Subscriptions {
         }
     }
 
-    /// Returns whether some connection gets a push.
+    /// Returns whether any connection receives a push.
     pub(super) fn is_wanted(&self, push: &Push) -> bool {
         let mut recipients = self.registry.recipients(push.symbol(), push.sub_type());
         let sees = |id| self.connections.get(&id).is_some_and(|subscriber| subscriber.sees(push.session()));
         recipients.any(sees)
     }
 
-    /// Queues a push for its subscribers, which are woken with `wakeups`. `may_get` is called for
-    /// each of them and can exclude it. Returns the number of subscribers that got the push, and
-    /// the longest queue.
+    /// Queues a push for the subscribers for which `may_get` returns true. `wakeups` wakes them.
+    /// Returns the number of subscribers that got the push, and the longest queue.
     pub(super) fn send(
         &mut self,
         push: Push,
@@ -453,7 +454,7 @@ impl Subscriptions {
                 encoded = push.take().map(|push| Arc::new(EncodedPush::new(push, &encode)));
             }
             let Some(encoded) = &encoded else { break };
-            // A connection that is closed or too slow removes itself.
+            // A closed or slow connection removes its own subscriptions.
             if let Ok(waiting) = subscriber.mailbox.put_quote(encoded, wakeups) {
                 sent.count += 1;
                 if kind == SubType::Trades
@@ -478,7 +479,8 @@ impl Subscriptions {
         }
     }
 
-    /// Forgets the quotes of securities without subscribers. `symbols` are those with one, ascending.
+    /// Removes the quotes of securities without subscribers. `symbols` are the subscribed
+    /// securities, ascending.
     pub(super) fn forget_quotes(&mut self, symbols: &[Symbol]) {
         self.last_quotes.retain(|symbol, _| symbols.binary_search(symbol).is_ok());
     }
@@ -507,7 +509,7 @@ impl Subscriptions {
         encode: impl Fn(&Push) -> bytes::Bytes,
     ) {
         if let Some(subscriber) = self.connections.get(&connection) {
-            // A connection that is closed or too slow removes itself.
+            // A closed or slow connection removes its own subscriptions.
             let push = Arc::new(EncodedPush::new(push, encode));
             subscriber.mailbox.put_quote(&push, &mut Wakeups::default()).ok();
         }
