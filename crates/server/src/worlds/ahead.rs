@@ -1,16 +1,16 @@
-//! What was read of the instants after the clock of a world, for its next steps.
+//! Cache of the instants after the clock of a world, for its next steps.
 
 use std::collections::BTreeSet;
 
 use market::{Symbol, Timestamp};
 
-/// What is known of the instants after the clock.
+/// Cached instants after the clock.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     /// Securities that the account holds or has open orders in, as of a revision of its journal.
     pub(super) held: Option<(u64, BTreeSet<Symbol>)>,
     pub(super) minutes: Option<Minutes>,
-    /// Revision of the journal and version of the store with which the account was advanced last.
+    /// Revision of the journal and version of the store with which the account was last advanced.
     pub(super) advanced: Option<(u64, i64)>,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct Ahead {
 pub(super) struct Minutes {
     pub(super) version: i64,
     pub(super) symbols: BTreeSet<Symbol>,
-    /// The instants after `from` and before `until` are known, ascending.
+    /// `instants` are complete after `from` and before `until`, and ascending.
     pub(super) from: Timestamp,
     pub(super) until: Timestamp,
     pub(super) instants: Vec<Timestamp>,

@@ -1,5 +1,5 @@
-//! The clients of a world on this server: open connections and streams, and requests. They decide
-//! when a moving clock waits, and when it stops and goes on by itself.
+//! The clients of a world on this server: open connections and streams, and pending requests. They
+//! decide when a moving clock waits, and when it is stopped and resumed automatically.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,12 @@ use tokio::sync::Notify;
 
 use crate::mailbox::{Kick, Mailbox, Need};
 
-/// Time after the sign-in of a first connection after which it counts as ready, even if it has not
-/// subscribed.
+/// Time after the first connection's sign-in after which it counts as ready, even without a
+/// subscription.
 const READY_AFTER: Duration = Duration::from_secs(10);
 
-/// Pause between two looks at connections that a step waits for, because one that is closed by the
-/// server reports nothing.
+/// Interval between checks of the connections that a step waits for, because a connection that the
+/// server closes reports nothing.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Default)]
@@ -28,11 +28,11 @@ pub(crate) struct Clients {
 struct State {
     /// Mailboxes of the open connections and streams.
     connections: HashMap<u64, Mailbox>,
-    /// Whether the last connection was lost since the clock was started.
+    /// Whether the last connection was closed since the clock was started.
     is_lost: bool,
     /// Uptime from which the connections are ready; `None` without connections.
     ready_at: Option<Duration>,
-    /// Number of HTTP requests in work.
+    /// Number of pending HTTP requests.
     in_work: u32,
     /// Uptime of the last request.
     requested_at: Option<Duration>,
@@ -40,22 +40,22 @@ struct State {
     late: u64,
 }
 
-/// The last step of a world that steps by itself.
+/// The last step of a world that steps automatically.
 #[derive(Clone, Copy, Debug)]
 struct AutoStep {
     at: Duration,
     quiet: Duration,
-    /// Uptime at which the clients were seen to have read its pushes.
+    /// Uptime at which the clients had read all pushes of the step.
     answered_at: Option<Duration>,
 }
 
-/// When a world that steps by itself takes its next step.
+/// When a world that steps automatically takes its next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextStep {
     Due,
-    /// After this time, if nothing happens.
+    /// After this time, unless a client reports something earlier.
     In(Duration),
-    /// When something happens.
+    /// When a client reports something.
     Waits,
 }
 
@@ -94,24 +94,24 @@ impl Clients {
         self.lock().requested(uptime);
     }
 
-    /// Forgets what happened before the clock was started.
+    /// Clears the records from before the clock was started.
     pub(super) fn started(&self) {
         let mut state = self.lock();
         (state.is_lost, state.step) = (false, None);
     }
 
-    /// Returns whether the last connection was lost since the clock was started.
+    /// Returns whether the last connection was closed since the clock was started.
     pub(super) fn is_lost(&self) -> bool {
         self.lock().is_lost
     }
 
-    /// Returns how long a world without ready connections waits for them, or `None` if there are no
+    /// Returns how long a world without ready connections waits for them, or `None` if it has no
     /// connections.
     pub(super) fn ready_in(&self, uptime: Duration) -> Option<Duration> {
         self.lock().ready_at.map(|ready_at| ready_at.saturating_sub(uptime))
     }
 
-    /// Returns whether all connections meet the need. Those that do not are asked to report.
+    /// Returns whether all connections meet the need. Requests a report from those that do not.
     pub(super) fn are_ready(&self, need: Need) -> bool {
         self.lock().are_ready(need)
     }
@@ -132,14 +132,15 @@ impl Clients {
         self.lock().connections.values().for_each(|mailbox| mailbox.close(kick));
     }
 
-    /// Records that a connection has reported what happened to its pushes.
+    /// Records that a connection has reported its flow.
     pub(super) fn reported(&self) {
-        // A step that waits holds this lock from its look at the connections on.
+        // A waiting step holds this lock while it checks the connections, so it does not miss a
+        // report.
         drop(self.lock());
         self.reported.notify_all();
     }
 
-    /// Returns when a world that steps by itself takes its next step: after `quiet` without a
+    /// Returns when a world that steps automatically takes its next step: after `quiet` without a
     /// request, counted from when the clients have read the pushes of the last step. The first step
     /// waits for the first request.
     pub(super) fn next_step(&self, quiet: Duration, uptime: Duration) -> NextStep {
@@ -159,12 +160,12 @@ impl Clients {
         if at <= uptime { NextStep::Due } else { NextStep::In(at - uptime) }
     }
 
-    /// Records a step of a world that steps by itself.
+    /// Records a step of a world that steps automatically.
     pub(super) fn stepped(&self, at: Duration, quiet: Duration) {
         self.lock().step = Some(AutoStep { at, quiet, answered_at: None });
     }
 
-    /// Returns the number of requests that came within the quiet time after a step.
+    /// Returns the number of requests within the quiet time after a step.
     pub(crate) fn late(&self) -> u64 {
         self.lock().late
     }
@@ -176,13 +177,13 @@ impl Clients {
 
 impl State {
     fn are_ready(&self, need: Need) -> bool {
-        // All of them, so that each is asked.
+        // Does not stop at the first one, so that each connection gets a request.
         let waiting = self.connections.values().filter(|mailbox| !mailbox.is_ready(need)).count();
         waiting == 0
     }
 
-    /// A request soon after a step may have been meant for the step before. Whether it was a quick
-    /// reaction to this one cannot be seen from outside the program.
+    /// A request soon after a step may have been intended for the previous step. Whether it was a
+    /// quick reaction to this step is not visible outside the program.
     fn requested(&mut self, uptime: Duration) {
         self.requested_at = Some(uptime);
         if self.step.is_some_and(|AutoStep { at, quiet, .. }| uptime < at + quiet) {
@@ -191,7 +192,7 @@ impl State {
     }
 }
 
-/// An HTTP request with the API key of a world, while it is in work.
+/// A pending HTTP request with the API key of a world.
 #[derive(Debug)]
 pub(crate) struct WorldRequest {
     clients: Arc<Clients>,
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_waits_for_the_first_request_and_for_silence() {
+    fn a_step_waits_for_the_first_request_and_the_quiet_time() {
         let clients = Clients::default();
         assert_eq!(clients.next_step(QUIET, at(1_000)), NextStep::Waits);
         clients.requested(at(1_000));
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_waits_until_its_pushes_are_read_and_requests_are_done() {
+    fn a_step_waits_for_reads_of_its_pushes_and_pending_requests() {
         let clients = Clients::default();
         let (mailbox, reader) = Mailbox::new(10);
         clients.joined(1, mailbox.clone(), at(0));
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_within_the_quiet_time_after_a_step_is_late() {
+    fn requests_within_the_quiet_time_are_counted() {
         let clients = Clients::default();
         clients.requested(at(0));
         assert_eq!(clients.late(), 0, "there was no step");
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_connection_is_lost_once() {
+    fn the_last_connection_is_lost_only_once() {
         let clients = Clients::default();
         let ((one, _r1), (two, _r2)) = (Mailbox::new(1), Mailbox::new(1));
         assert!(!clients.left(1) && !clients.is_lost());

@@ -1,4 +1,4 @@
-//! Why a world cannot be read, moved or changed, and what its callers are told.
+//! Errors of reading, moving and changing worlds, and the refusals of requests.
 
 use access::AccessError;
 use history::HistoryError;
@@ -9,14 +9,14 @@ use world::WrongState;
 
 use crate::refusal::Refusal;
 
-/// Number of lines of a log from which a world is not moved any more.
+/// Number of log lines from which a world is not moved any more.
 pub(super) const LINES_MAX: u64 = 1_000_000;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorldError {
     #[error(transparent)]
     WrongState(#[from] WrongState),
-    /// A step may only go forward, and not beyond the end.
+    /// A step must go forward, and not beyond the end.
     #[error("the clock of the world is at {now}: it can only move forward")]
     Back { now: Timestamp },
     #[error("{at} is not between the world's start {start} and its clock {now}")]
@@ -27,7 +27,7 @@ pub(crate) enum WorldError {
     NoSpeed,
     #[error("{0} worlds are running already, which is the limit worlds_running")]
     TooManyRunning(u32),
-    /// A movement was begun and has failed. It is completed before another one.
+    /// A movement has failed half way. It must be completed before another one.
     #[error("a step to {to} has failed half way: repeat it first")]
     Unfinished { to: Timestamp },
     #[error("the world was changed by another process: try again")]

@@ -1,6 +1,6 @@
-//! Worlds that another node has moved: this node takes over the stored row, and sends its own clients
-//! what lies between the last published instant and the new one. The pushes and their numbers depend
-//! on the store and the instants only, so that they are those of the other node.
+//! Follows worlds that another node has moved: adopts the stored row, and sends this node's clients
+//! the pushes between the last published instant and the new one. The pushes and their numbers
+//! depend only on the store and the instants, so they equal those of the other node.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -12,10 +12,10 @@ use crate::core::Core;
 use crate::live::{self, SlowReaders};
 use crate::mailbox::Kick;
 
-/// Reads the rows of all worlds in memory again, and forgets worlds that were deleted.
+/// Reads the rows of all worlds in memory again, and removes worlds that were deleted.
 pub(crate) fn refresh(core: &Core) -> Result<(), WorldError> {
     for world in core.worlds.all() {
-        // A world that is changing here reads nothing: its row is about to change too.
+        // A world that is changing here is skipped, because its row is about to change.
         if let Some(_changing) = world.try_begin()
             && !follow(core, &world)?
         {
@@ -26,7 +26,7 @@ pub(crate) fn refresh(core: &Core) -> Result<(), WorldError> {
 }
 
 /// Reads the row of a world before a request, if another node may have moved it. If the database
-/// does not answer, the clock is the last known one.
+/// does not respond, the last known clock is used.
 pub(crate) fn look(core: &Core, account: AccountId) {
     if !core.access.is_shared() {
         return;
@@ -58,7 +58,7 @@ impl World {
     }
 }
 
-/// Takes over the row of a world, unless the world is moved here. Returns whether the row exists. The
+/// Adopts the row of a world, unless the world is moved here. Returns whether the row exists. The
 /// caller has begun a change.
 fn follow(core: &Core, world: &Arc<World>) -> Result<bool, WorldError> {
     if world.is_moving() || world.has_unwritten() {
@@ -70,7 +70,7 @@ fn follow(core: &Core, world: &Arc<World>) -> Result<bool, WorldError> {
     if row.clock == world.stored() && !live::published_until(core, world.account).is_some_and(is_behind) {
         return Ok(true);
     }
-    // Nothing is answered as of the new instant before its pushes are queued.
+    // No request is served as of the new instant before the pushes are queued.
     let movement = world.waiters.begin();
     let acting = world.acting.write().unwrap_or_else(PoisonError::into_inner);
     if !world.adopt(&accounts)? {

@@ -1,10 +1,10 @@
-//! The log of a world: what its program did, what happened to its account, and the hash of what was
-//! published, line by line. `record.rs` fills it, and `write.rs` stores it.
+//! The log of a world, line by line: reads and subscriptions of its program, events of its account,
+//! and the hashes of its pushes. `record.rs` adds lines, and `write.rs` stores them.
 //!
-//! The digest is a chain: that of a line is SHA-256 of the digest before it, the kind and the entry.
-//! So each line has the digest of everything up to it, and a world that goes back or is copied
-//! continues from there. Only events and steps are hashed. The other lines are notes for the reader,
-//! and equal runs may have different notes.
+//! The digests form a chain: the digest of a line is SHA-256 of the previous digest, the kind and
+//! the entry. Each digest thus covers all lines up to its own, and a world that goes back or is
+//! copied continues from there. Only events and steps are hashed. Other lines are notes for the
+//! reader, which may differ between equal runs.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ use super::write::UNWRITTEN_MAX;
 pub(crate) enum LineKind {
     /// The world was created.
     Created,
-    /// The world was created as a copy, with the lines before this one.
+    /// The world was created as a copy. The preceding lines were copied.
     Forked,
     /// An entry of the account's journal.
     Event,
@@ -35,7 +35,7 @@ pub(crate) enum LineKind {
     /// The state was changed by a request.
     Changed,
     Reset,
-    /// The server ended unexpectedly, and the clock continues at the last stored event.
+    /// The server crashed, and the clock continues at the last stored event.
     Recovered,
 }
 
@@ -60,7 +60,7 @@ impl LineKind {
     }
 }
 
-/// The end of a log, and its lines that are not stored yet.
+/// The end of a log, and its unstored lines.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     /// Number of the last line.
@@ -73,7 +73,8 @@ pub(super) struct Log {
     pub(super) entries: u64,
     pub(super) digest: Hash,
     pub(super) unwritten: Vec<WorldLine>,
-    /// Securities that were noted: the version of the store, and the note.
+    /// Versions of securities that were recorded, by symbol: the version of the store, and the
+    /// note.
     pub(super) noted: HashMap<Symbol, (i64, Value)>,
 }
 
@@ -85,7 +86,7 @@ impl Log {
         Log { number, at, step, entries, digest, ..Log::default() }
     }
 
-    /// Returns the log of a world that was reset, whose last line is now this one.
+    /// Returns the log of a reset world. Its last line is now this one.
     pub(super) fn reset_to(last: Option<&WorldLine>, at: Timestamp, actor: &str) -> Log {
         let mut log = Log::after(last);
         log.add(LineKind::Reset, at, json!({"to": at.to_string(), "by": actor}).to_string(), String::new());
@@ -96,7 +97,7 @@ impl Log {
         self.number >= LINES_MAX
     }
 
-    /// Adds a line. Times do not descend, so that a log can be cut at an instant.
+    /// Adds a line. Times never decrease, so that a log can be cut at an instant.
     pub(super) fn add(&mut self, kind: LineKind, at: Timestamp, entry: String, request: String) {
         if kind.is_hashed() {
             let mut hash = Sha256::new();
@@ -149,7 +150,8 @@ impl World {
         Ok(())
     }
 
-    /// Adds a movement of the clock. `request` is not hashed: equal runs may step differently.
+    /// Adds a movement of the clock. `request` is not hashed, because equal runs may step
+    /// differently.
     pub(super) fn add_step(&self, now: Timestamp, step: u64, pushes: PushHash, request: &Value) {
         let has_ended = now >= self.span.end();
         let entry =

@@ -1,14 +1,13 @@
-//! Worlds of this server: accounts with a market clock of their own.
+//! Worlds of this server: accounts with their own market clocks.
 //!
-//! This file holds the worlds in memory, by account, and moves a clock from one state to the next.
-//! `step.rs` finds where a step ends and does what is due up to there; `quote.rs` shows and steps the
-//! clock in the form of a quote; `run.rs` moves running clocks, which wait for the clients in
-//! `clients.rs`; `past.rs` goes back and copies; `set.rs` changes the first and the last instant;
-//! `next.rs` finds the next instant with work; `log.rs` and `record.rs` record what happens;
-//! `remove.rs` deletes worlds.
+//! This file stores the worlds in memory, by account, and changes their states. `step.rs` moves a
+//! clock to the end of a step and does the work up to there; `quote.rs` shows and steps the clock
+//! as a quote; `run.rs` moves running clocks, which wait for the clients in `clients.rs`; `past.rs`
+//! goes back and copies worlds; `set.rs` changes the first and the last instant; `next.rs` finds
+//! the next instant with work; `log.rs` and `record.rs` write the log; `remove.rs` deletes worlds.
 //!
-//! `write.rs` stores worlds, on condition that the row is where this server left it. Rows that
-//! another process has moved are read again (`follow.rs`).
+//! `write.rs` stores worlds, on condition that no other process has changed the row. `follow.rs`
+//! reads changed rows again.
 
 mod ahead;
 mod clients;
@@ -64,13 +63,13 @@ pub(crate) struct Worlds {
     loaded: RwLock<HashMap<AccountId, Arc<World>>>,
     /// Maximum number of worlds in the store.
     pub(crate) most: u32,
-    /// Maximum number of worlds that run at one time.
+    /// Maximum number of running worlds.
     pub(crate) running_max: u32,
     /// Notified when a world begins to run.
     pub(crate) moving: Arc<Notify>,
-    /// Whether a job stores steps, some time after they were answered.
+    /// Whether a job stores steps asynchronously.
     pub(crate) writes_later: bool,
-    /// Notified when there is something to store.
+    /// Notified when a change is waiting to be stored.
     pub(crate) unwritten: Arc<Notify>,
     /// Whether the job that stores worlds will run soon.
     write_planned: AtomicBool,
@@ -87,23 +86,23 @@ pub(crate) struct World {
     standing: Mutex<Standing>,
     /// Clients on this server.
     pub(crate) clients: Arc<Clients>,
-    /// Requests that wait until the clock does not move.
+    /// Requests that wait until the clock has stopped moving.
     waiters: Arc<Waiters>,
-    /// Held by each operation on the account, and exclusively while the clock moves: an order is
-    /// placed before a movement or after it.
+    /// Held by each operation on the account, and exclusively while the clock moves, so that an
+    /// order is placed either before a movement or after it.
     acting: RwLock<()>,
-    /// Held while the world changes, so that one change ends before the next one begins.
+    /// Held during a change of the world, so that changes do not overlap.
     changing: Mutex<()>,
     /// The clock as stored. Held while the world is stored.
     stored: Mutex<WorldClock>,
     log: Mutex<Log>,
     ahead: Mutex<Ahead>,
-    /// Where a movement ends that has failed half way. The account may have events up to there.
+    /// End of a movement that has failed half way. The account may have events up to there.
     unfinished: Mutex<Option<Timestamp>>,
-    /// Whether something is not stored yet.
+    /// Whether a change is not stored yet.
     is_unwritten: AtomicBool,
     /// Whether the world was replaced by its row since the current change began, because another
-    /// process has changed it.
+    /// process has changed the row.
     taken_over: AtomicBool,
 }
 
@@ -115,15 +114,14 @@ pub(crate) struct Standing {
     /// Number of the last step.
     pub(crate) step: u64,
     pub(crate) settings: Settings,
-    /// How the clock of a running world moves; `None` for the highest speed and for clocks that
-    /// stand. Not stored.
+    /// How the clock of a running world moves. `None` for the highest speed, and while the clock is
+    /// stopped. Not stored.
     pub(crate) course: Option<Course>,
-    /// Instant that the clock of a running world does not pass, because work is due there. Not
-    /// stored.
+    /// Instant with pending work, which the clock of a running world does not pass. Not stored.
     pub(crate) until: Timestamp,
     /// Instant at which a running world is paused. Not stored.
     pub(crate) stop_at: Option<Timestamp>,
-    /// Whether the clock was stopped because the last connection was lost, and goes on with the
+    /// Whether the clock was stopped because the last connection was closed, and resumes with the
     /// next one. Not stored.
     pub(crate) is_alone: bool,
 }
@@ -156,7 +154,7 @@ impl Worlds {
         Ok(loaded.entry(account).or_insert(world).clone())
     }
 
-    /// Returns the world that an owner calls `name`.
+    /// Returns the world with this name of an owner.
     pub(crate) fn named(
         &self,
         accounts: &Accounts,
@@ -176,7 +174,7 @@ impl Worlds {
         accounts.worlds_of(owner)?.iter().map(|row| self.of(accounts, row.account)).collect()
     }
 
-    /// Forgets a deleted world.
+    /// Removes a deleted world from memory.
     pub(crate) fn forget(&self, account: AccountId) {
         self.loaded.write().unwrap_or_else(PoisonError::into_inner).remove(&account);
     }
@@ -185,14 +183,14 @@ impl Worlds {
         self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Returns the number of worlds that run.
+    /// Returns the number of running worlds.
     pub(crate) fn running(&self) -> u32 {
         let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
         let running = loaded.values().filter(|world| world.lock().state == State::Running);
         u32::try_from(running.count()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the worlds that run, and those that run again with their next connection.
+    /// Returns the running worlds, and those that resume with their next connection.
     fn all_moving(&self) -> Vec<Arc<World>> {
         let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
         loaded.values().filter(|world| world.is_moving()).cloned().collect()
@@ -205,7 +203,7 @@ impl Worlds {
         }
     }
 
-    /// Records that a connection of a world has reported what happened to its pushes.
+    /// Records that a connection of a world has reported its flow.
     pub(crate) fn reported(&self, account: AccountId) {
         if let Some(world) = self.known(account) {
             world.clients.reported();
@@ -233,7 +231,8 @@ impl Worlds {
         Some(WorldRequest::begin(self.known(account)?.clients.clone(), self.moving.clone(), uptime))
     }
 
-    /// Returns a future that waits for the movement of a world's clock, if it moves now.
+    /// Returns a future that waits until the clock of a world has stopped moving. Returns `None` if
+    /// it does not move.
     pub(crate) fn wait(&self, account: AccountId) -> Option<Waiter> {
         self.known(account)?.waiters.wait()
     }
@@ -276,7 +275,7 @@ impl World {
         self.lock().clone()
     }
 
-    /// Returns where the clock is.
+    /// Returns the current instant of the clock.
     pub(crate) fn now(&self, uptime: Duration) -> Timestamp {
         let standing = self.lock();
         match standing.course {
@@ -287,12 +286,13 @@ impl World {
         }
     }
 
-    /// Waits until the clock does not move, and keeps it from moving until the result is dropped.
+    /// Waits until the clock has stopped moving, and prevents movements until the result is
+    /// dropped.
     pub(crate) fn begin_operation(&self) -> RwLockReadGuard<'_, ()> {
         self.acting.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps requests waiting as a movement does, until the result is dropped.
+    /// Makes requests wait, like a movement, until the result is dropped.
     #[cfg(test)]
     pub(crate) fn hold_clock(&self) -> waiters::MovementGuard {
         self.waiters.begin()
@@ -308,7 +308,7 @@ impl World {
         self.lock().until = Timestamp(due.0 - 1);
     }
 
-    /// Changes the state. The clock stays where it is.
+    /// Changes the state. The clock remains at its instant.
     pub(crate) fn change(
         &self,
         accounts: &Accounts,
@@ -329,7 +329,7 @@ impl World {
         changing
     }
 
-    /// Begins a change, unless a request changes the world.
+    /// Begins a change. Returns `None` if a request changes the world.
     fn try_begin(&self) -> Option<MutexGuard<'_, ()>> {
         let changing = match self.changing.try_lock() {
             Ok(changing) => changing,
@@ -352,7 +352,7 @@ impl World {
         self.write(accounts, Some(after), None)
     }
 
-    /// Returns an error if the clock cannot move, because the log takes no more lines.
+    /// Returns an error if the clock cannot move because the log is full.
     fn check_log(&self, accounts: &Accounts) -> Result<(), WorldError> {
         if self.log().is_full() {
             return Err(WorldError::LogFull);
@@ -363,7 +363,8 @@ impl World {
     /// Replaces the state, unless another process has changed the world.
     fn replace(&self, after: Standing) -> Result<(), WorldError> {
         let mut standing = self.lock();
-        // The row of another process is not replaced by what was computed before it was read.
+        // The row of another process must not be replaced by a state that was computed before the
+        // row was read.
         if self.taken_over.load(Ordering::Acquire) {
             return Err(WorldError::Moved);
         }
@@ -371,14 +372,14 @@ impl World {
         Ok(())
     }
 
-    /// Forgets what was read ahead and begun, because the clock was set back or another process has
-    /// moved it.
+    /// Clears cached and unfinished movements, because the clock was set back or another process
+    /// has moved it.
     fn forget_ahead(&self) {
         *self.ahead() = Ahead::default();
         *self.unfinished() = None;
     }
 
-    /// Records that a movement has failed or was done.
+    /// Records whether a movement has failed or was completed.
     fn ended(&self, to: Timestamp, is_done: bool) {
         let (mut unfinished, now) = (self.unfinished(), self.standing().now);
         let is_ahead = |at: &Timestamp| *at > now;
@@ -403,7 +404,7 @@ impl World {
 }
 
 impl Standing {
-    /// Returns the state of a world that is created with these settings.
+    /// Returns the state of a new world with these settings.
     pub(crate) fn at_start(span: Span, settings: Settings) -> Standing {
         let now = span.start();
         let (course, stop_at, is_alone) = (None, None, false);
@@ -424,8 +425,8 @@ impl Standing {
         })
     }
 
-    /// Returns the stored form. A world runs only in the memory of one server, so that no world is
-    /// left running by a server that ended.
+    /// Returns the stored form. Whether a world is running is known only in the memory of one
+    /// server, so no world remains running when its server ends.
     pub(crate) fn clock(&self, digest: Hash) -> WorldClock {
         let Standing { state, now, step, .. } = self;
         WorldClock { state: state.after_restart().as_str().to_owned(), now: *now, step: *step, digest }

@@ -1,5 +1,5 @@
-//! When something happens next in a world. What was read for one step is used for the next ones,
-//! because most steps go on to the next of many minutes that are stored side by side.
+//! Finds the next instant with work of a world. Each read is cached for the next steps, because
+//! most steps move through many minutes that are stored next to each other.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use super::ahead::Minutes;
 use super::{World, WorldError};
 use crate::core::Core;
 
-/// Longest time from the stamp of a minute to the instant from which it fills orders: the minute
-/// itself, or a closing auction of ten minutes.
+/// Longest time from the stamp of a minute to the instant from which it fills orders: one minute,
+/// or a closing auction of ten minutes.
 const ACT_MAX_S: i64 = 660;
-/// Maximum number of instants that are remembered: two for each minute of a day.
+/// Maximum number of cached instants: two for each minute of a day.
 const INSTANTS_MAX: usize = 2_880;
 
 impl World {
-    /// Returns whether the account may have something to do up to `now`.
+    /// Returns whether the account may have work up to `now`.
     pub(super) fn must_advance(&self, core: &Core, now: Timestamp) -> Result<bool, WorldError> {
         let Some(head) = core.access.database().journal_head(self.account)? else { return Ok(true) };
         let version = version(core)?;
@@ -28,8 +28,8 @@ impl World {
         Ok(!is_known || head.wake.is_some_and(|wake| wake <= now))
     }
 
-    /// Records that the account has done what was due. Until its journal or the store changes, it
-    /// has nothing to do before its wake-up time.
+    /// Records that the account's work was done. Until its journal or the store changes, it has no
+    /// work before its wake-up time.
     pub(super) fn has_advanced(&self, core: &Core) -> Result<(), WorldError> {
         let head = core.access.database().journal_head(self.account)?;
         let version = version(core)?;
@@ -43,9 +43,9 @@ fn version(core: &Core) -> Result<i64, WorldError> {
     core.version_check().map_err(WorldError::Publish)
 }
 
-/// Returns the next instant at which something happens: the start or the end of a trading segment; a
-/// minute of a security that the world subscribes to, holds or has orders in opens, fills orders, or
-/// its trading date changes; or an order expires.
+/// Returns the next instant at which something happens: a trading segment begins or ends; a minute
+/// of a security that the world subscribes to, holds or has orders in opens or fills orders; the
+/// trading date of such a security changes; or an order expires.
 pub(super) fn next(core: &Core, world: &World, now: Timestamp) -> Result<Option<Timestamp>, WorldError> {
     let (venues, settings) = (core.history.venues(), world.standing().settings);
     let edge = TradingHours::new(venues, &settings).next_edge(now);
@@ -58,7 +58,7 @@ pub(super) fn next(core: &Core, world: &World, now: Timestamp) -> Result<Option<
         let day = venue.calendar().after(venue.rolled(now)?)?;
         Some(venue.roll(day)).filter(|roll| *roll > now)
     });
-    // Minutes lie within segments, but not all symbols need be of the world's markets.
+    // Minutes are within segments, but some symbols may not be of the world's markets.
     let end = world.span.end();
     let until = rolls.chain(edge).min().unwrap_or(end).min(end);
     let first = next_minute(core, world, symbols, (now, until))?;
@@ -119,7 +119,7 @@ fn next_minute(
     let mut instants: Vec<Timestamp> = instants?.into_iter().flatten().collect();
     instants.sort_unstable();
     instants.dedup();
-    // The window ends before the first instant that is not remembered.
+    // The window ends before the first instant that is not cached.
     let until = instants.get(INSTANTS_MAX).copied().unwrap_or(window.1);
     instants.truncate(INSTANTS_MAX);
     let minutes = Minutes { version, symbols, from: window.0, until, instants };

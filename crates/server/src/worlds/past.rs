@@ -1,4 +1,4 @@
-//! The past of a world: going back to an instant, and copying a world as of an instant.
+//! Moves a world back to an instant, and copies a world as of an instant.
 
 use market::Timestamp;
 use paper::{JournalOperation, PaperError};
@@ -11,22 +11,22 @@ use super::{LineKind, Standing, World, WorldError};
 use crate::core::Core;
 use crate::mailbox::Kick;
 
-/// Field of the note with which a world begins.
+/// Field of the note at the beginning of a world's log.
 const COPIED_AT: &str = "copied_at";
 
-/// Checks that a world can show an instant: it is not before the start, and not in the future.
+/// Checks that a world can show an instant, which must not be before the start or in the future.
 pub(crate) fn check_past(core: &Core, world: &World, at: Timestamp) -> Result<(), WorldError> {
     let (start, now) = (world.span.start(), world.now(core.uptime()));
     if at < start || at > now { Err(WorldError::NotPast { at, start, now }) } else { Ok(()) }
 }
 
-/// Sets the clock of a world back, and removes what its account has done since then. The removed part
-/// of the journal is archived, the removed lines of the log are deleted. At the start, only what the
-/// world was created with is left.
+/// Sets the clock of a world back, and removes the later entries of its account. The removed part
+/// of the journal is archived, and the removed lines of the log are deleted. At the start, only the
+/// initial state of the world remains.
 ///
-/// The clock is set first: until the journal is cut, the account is ahead of its clock and refuses
-/// changes, so that nothing is placed between the two. A server that is killed in between leaves the
-/// world at the horizon of its account. The caller closes the connections.
+/// The clock is set first. Until the journal is cut, the account is ahead of its clock and refuses
+/// changes, so that no order is placed in between. If the server is killed in between, the world is
+/// at the horizon of its account after a restart. The caller closes the connections.
 pub(crate) fn reset(core: &Core, world: &World, at: Timestamp, actor: &str) -> Result<Standing, WorldError> {
     let _changing = world.begin();
     check_past(core, world, at)?;
@@ -38,8 +38,8 @@ pub(crate) fn reset(core: &Core, world: &World, at: Timestamp, actor: &str) -> R
     world.add_events(core)?;
     world.write_out(&accounts)?;
     let first = if is_start { first_line(&accounts, world)? } else { None };
-    // A copied account goes back to the instant of the copy. What has been due from there to the start
-    // is done again.
+    // A copied account goes back to the instant of the copy, and the work from there to the start
+    // is repeated.
     let horizon = first.as_ref().and_then(horizon_of).unwrap_or(at);
     let cut = match &first {
         Some(first) => first.number.saturating_add(1),
@@ -58,13 +58,13 @@ pub(crate) fn reset(core: &Core, world: &World, at: Timestamp, actor: &str) -> R
     let operation = JournalOperation { name: &name, actor, reason: "the world was reset", machine };
     let keep = first.map(|first| first.entries);
     match core.paper.rewind_world(world.account, (horizon, keep), &operation) {
-        // The journal ends before that instant, or nothing has ever happened.
+        // The journal ends before that instant, or is empty.
         Ok(_) | Err(PaperError::NotBefore { .. } | PaperError::NoJournal) => Ok(after),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Returns the note with which a world begins. `copied_at` is the instant up to which the account was
+/// Returns the first note of a world's log. `copied_at` is the instant up to which the account was
 /// copied.
 pub(super) fn beginning(span: Span, settings: &Settings, copied_at: Option<Timestamp>) -> Value {
     let (start, end) = (span.start().to_string(), span.end().to_string());
@@ -75,7 +75,7 @@ pub(super) fn beginning(span: Span, settings: &Settings, copied_at: Option<Times
     note
 }
 
-/// Returns the instant up to which the account of a new world was copied, if it was.
+/// Returns the instant up to which the account of a new world was copied, if it was copied.
 fn copied_at(core: &Core, world: &World, kind: LineKind) -> Result<Option<Timestamp>, WorldError> {
     match kind {
         LineKind::Forked => Ok(core.paper.standing(world.account)?.horizon),
@@ -83,14 +83,14 @@ fn copied_at(core: &Core, world: &World, kind: LineKind) -> Result<Option<Timest
     }
 }
 
-/// Returns the instant up to which the account of a world was copied, according to the line with which
-/// the world began.
+/// Returns the instant up to which the account of a world was copied, according to the first line
+/// of its log.
 pub(super) fn horizon_of(first: &WorldLine) -> Option<Timestamp> {
     let note: Value = serde_json::from_str(&first.entry).ok()?;
     access::parse_instant(note.get(COPIED_AT)?.as_str()?).ok()
 }
 
-/// Returns the line with which a world began.
+/// Returns the first line of a world's own log.
 pub(super) fn first_line(accounts: &Accounts, world: &World) -> Result<Option<WorldLine>, StoreError> {
     match accounts.last_world_line_of(world.account, LineKind::Forked.as_str())? {
         Some(forked) => Ok(Some(forked)),
@@ -110,8 +110,8 @@ pub(crate) fn copy_account(
     let accounts = core.access.database();
     from.add_events(core)?;
     from.write_out(&accounts)?;
-    // Nothing happened between the last advance and the instant. An account that was never advanced
-    // has only its opening.
+    // The journal has no entry between the last advance and the instant. An account that was never
+    // advanced has only its opening entry.
     let until = core.paper.standing(from.account)?.horizon.unwrap_or_default().min(at);
     let machine = core.machine_now();
     let operation = JournalOperation { name: "", actor, reason: "the world was forked", machine };
@@ -120,9 +120,9 @@ pub(crate) fn copy_account(
     Ok(accounts.copy_world_lines(from.account, to, end)?)
 }
 
-/// Copies the paper account of an account without a world, as of an instant that is not in the future,
-/// to the account of a new world. What is due between the last advance of the account and the instant
-/// is done in the world.
+/// Copies the paper account of an account without a world, as of an instant that is not in the
+/// future, to the account of a new world. Work between the last advance of the account and the
+/// instant is done in the new world.
 pub(crate) fn copy_plain_account(
     core: &Core,
     from: AccountId,
@@ -132,7 +132,8 @@ pub(crate) fn copy_plain_account(
 ) -> Result<(), WorldError> {
     let standing = core.paper.standing(from)?;
     if standing.entries == 0 {
-        // It would get the defaults with its first request, as the account of the world does.
+        // The source account would get the defaults with its first request, and so does the account
+        // of the world.
         return Ok(());
     }
     let until = standing.horizon.unwrap_or_default().min(at);

@@ -1,5 +1,5 @@
-//! The clock in the form of a quote, because every SDK can request quotes: `CLOCK.WORLD` shows the
-//! clock, `STEP.WORLD` and `STEP-60.WORLD` move that of a world.
+//! The clock in the form of a quote, because every SDK can request quotes. `CLOCK.WORLD` shows the
+//! clock, and `STEP.WORLD` and `STEP-60.WORLD` move the clock of a world.
 
 use market::Timestamp;
 use world::State;
@@ -9,17 +9,17 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// What a quote shows of a clock.
+/// The fields of a clock in a quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClockQuote {
     pub(crate) now: Timestamp,
-    /// Number of the last step, or after a step the number of pushes that the caller's
-    /// connection got.
+    /// Number of the last step. After a step, the number of pushes that the caller's connection
+    /// received.
     pub(crate) volume: i64,
     pub(crate) has_ended: bool,
 }
 
-/// Returns the clock of a world, or that of the server for other accounts.
+/// Returns the clock of the caller's world, or of the server for other accounts.
 pub(crate) fn clock_quote(core: &Core, caller: &Caller) -> Result<ClockQuote, Refusal> {
     if !caller.who.is_of_world() {
         return Ok(ClockQuote { now: caller.now(), volume: 0, has_ended: false });
@@ -31,7 +31,7 @@ pub(crate) fn clock_quote(core: &Core, caller: &Caller) -> Result<ClockQuote, Re
     Ok(ClockQuote { now, volume, has_ended: standing.state == State::Ended })
 }
 
-/// Moves the clock of a world. The clock of a world that has ended stays where it is.
+/// Moves the clock of a world. The clock of an ended world does not move.
 pub(crate) fn step_quote(core: &Core, caller: &Caller, to: Target) -> Result<ClockQuote, Refusal> {
     if !caller.who.is_of_world() {
         return Err(Refusal::BadQuery("this account has no world to step".to_owned()));

@@ -1,5 +1,5 @@
-//! Fills the logs of worlds: events of their accounts, and notes about what their programs read and
-//! subscribe to.
+//! Adds lines to the logs of worlds: events of their accounts, and notes about the reads and
+//! subscriptions of their programs.
 
 use market::Symbol;
 use paper::PaperError;
@@ -11,14 +11,15 @@ use super::{World, WorldError};
 use crate::caller::Caller;
 use crate::core::Core;
 
-/// Maximum number of securities whose versions are noted. Those of further ones are not compared.
+/// Maximum number of securities whose versions are recorded. The versions of further ones are not
+/// compared.
 const NOTED_MAX: usize = 4_096;
-/// Maximum number of securities that a note about a subscription names.
+/// Maximum number of securities in a note about a subscription.
 const NAMED_MAX: usize = 20;
 
 impl World {
-    /// Adds the entries of the account's journal that the log does not have. The caller has begun
-    /// a change.
+    /// Adds the account's journal entries that are not in the log yet. The caller has begun a
+    /// change.
     pub(super) fn add_events(&self, core: &Core) -> Result<(), PaperError> {
         loop {
             let after = self.log().entries;
@@ -28,7 +29,7 @@ impl World {
             }
             let mut log = self.log();
             for entry in entries {
-                // Ids are equal in all worlds, apart from the account.
+                // Apart from the account, ids are equal in all worlds.
                 let text = serde_json::to_string(&entry.of_account(0)).unwrap_or_default();
                 log.entries = entry.number;
                 log.add(LineKind::Event, entry.at.unwrap_or_default(), text, String::new());
@@ -36,9 +37,9 @@ impl World {
         }
     }
 
-    /// Returns the digest of everything that the account did and that was published.
+    /// Returns the digest of all events of the account and all pushes.
     pub(crate) fn digest(&self, core: &Core) -> Result<Hash, WorldError> {
-        // During a step, the digest is that before it.
+        // During a step, returns the digest before the step.
         if let Ok(_changing) = self.changing.try_lock() {
             let before = self.log().number;
             self.add_events(core)?;
@@ -49,8 +50,8 @@ impl World {
         Ok(self.log().digest)
     }
 
-    /// Notes the versions of a security's series, unless they were noted with this version of the
-    /// store.
+    /// Records the versions of a security's series, unless they were recorded with this version of
+    /// the store.
     pub(super) fn note_data(&self, core: &Core, symbol: &Symbol, version: i64) -> Result<(), StoreError> {
         let known = match self.log().noted.get(symbol) {
             Some((known, _)) if *known == version => return Ok(()),
@@ -77,7 +78,7 @@ impl World {
     }
 }
 
-/// Returns lines of the log after a number, with everything that has happened.
+/// Returns lines of the log after a number, up to the latest event.
 pub(crate) fn log_lines(
     core: &Core,
     world: &World,
@@ -87,10 +88,11 @@ pub(crate) fn log_lines(
     let accounts = core.access.database();
     let changing = world.begin();
     world.add_events(core)?;
-    // A command on a local store writes nothing when it reads: a server may be moving the world.
+    // On a local store, a read by the command line writes nothing, because a server may be moving
+    // the world.
     if core.worlds.writes_later {
         match world.write_out(&accounts) {
-            // The world was read again.
+            // The world was read again after a change by another process.
             Err(WorldError::Moved) => {}
             written => written?,
         }
@@ -105,7 +107,7 @@ pub(crate) fn log_lines(
     Ok(lines)
 }
 
-/// Notes that the program of the caller's world reads securities.
+/// Records that the program of the caller's world reads securities.
 pub(crate) fn note_reads<'a>(core: &Core, caller: &Caller, symbols: impl IntoIterator<Item = &'a Symbol>) {
     if !caller.who.is_of_world() {
         return;
@@ -123,7 +125,7 @@ pub(crate) fn note_reads<'a>(core: &Core, caller: &Caller, symbols: impl IntoIte
     }
 }
 
-/// Notes a change of the subscriptions of a program. `types` are numbers of the protocol.
+/// Records a change of a program's subscriptions. `types` are the protocol's numbers.
 pub(crate) fn note_subscription(
     core: &Core,
     world: &World,
@@ -141,7 +143,7 @@ pub(crate) fn note_subscription(
     }
 }
 
-/// Plans a write of what was changed.
+/// Schedules a write of the changes.
 pub(super) fn plan_write(core: &Core, world: &World) -> Result<(), WorldError> {
     world.will_write(&core.worlds, &core.access.database())
 }

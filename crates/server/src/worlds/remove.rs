@@ -1,4 +1,4 @@
-//! Deletes worlds: by request, and a while after they have ended.
+//! Deletes worlds by request, and some days after they have ended.
 
 use access::Actor;
 use world::{Change, State};
@@ -8,19 +8,19 @@ use crate::core::Core;
 use crate::links::Links;
 use crate::mailbox::{ClosedBy, Kick};
 
-/// Maximum number of worlds that are deleted in one portion of the job.
+/// Maximum number of worlds that one portion of the job deletes.
 const PORTION: u32 = 16;
 const DAY_S: i64 = 86_400;
 
 /// Deletes a world if its state permits it. Its account is revoked, and its connections are closed.
 pub(crate) fn remove(core: &Core, links: &Links, world: &World, by: &Actor) -> Result<(), WorldError> {
-    // Nothing is stored for the world between the checks and the deletion.
+    // No change is stored for the world between the checks and the deletion.
     let _changing = world.begin();
     let accounts = core.access.database();
     let _: State = world.standing().state.after(Change::Delete)?;
     world.write_out(&accounts)?;
     let row = accounts.world_of(world.account)?;
-    // The deletion fails if the clock is moved meanwhile.
+    // The deletion fails if the clock is moved in the meantime.
     let row = row.filter(|row| row.clock == world.stored()).ok_or(WorldError::Moved)?;
     if !core.access.delete_world(&row, by, core.machine_now())? {
         return Err(WorldError::Moved);
@@ -33,8 +33,8 @@ pub(crate) fn remove(core: &Core, links: &Links, world: &World, by: &Actor) -> R
     Ok(())
 }
 
-/// Deletes worlds that have ended this number of days ago, or earlier, by the machine's clock.
-/// Returns whether there may be more.
+/// Deletes worlds that ended at least this number of days ago, by the machine clock. Returns
+/// whether there may be more.
 pub(crate) fn remove_ended(core: &Core, links: &Links, days: u32) -> Result<bool, WorldError> {
     let (now, accounts) = (core.machine_now(), core.access.database());
     accounts.note_ended_worlds(State::Ended.as_str(), now)?;
@@ -42,7 +42,7 @@ pub(crate) fn remove_ended(core: &Core, links: &Links, days: u32) -> Result<bool
     let mut removed = 0;
     for row in accounts.worlds_ended_until(until, PORTION)? {
         let world = core.worlds.of(&accounts, row.account)?;
-        // One that was reset meanwhile goes on. It is not deleted with the state that was read.
+        // A world that was reset in the meantime is not deleted.
         if world.standing().state != State::Ended {
             continue;
         }

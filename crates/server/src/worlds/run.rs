@@ -1,9 +1,9 @@
-//! Running worlds: the clock moves at a speed, or by itself in steps, from one instant with work to
-//! the next.
+//! Running worlds. The clock moves at a speed, or automatically in steps, from one instant with
+//! work to the next.
 //!
-//! The clock of a running world never passes an instant with work before the work is done: fills and
-//! pushes of the instant are queued before anything later is visible. It moves on when the clients
-//! have taken these pushes. A world that cannot keep its speed falls behind.
+//! The clock of a running world never passes an instant before the work of that instant is done, so
+//! that fills and pushes are queued before later data is visible. It moves on when the clients have
+//! taken these pushes. A world that cannot maintain its speed falls behind.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,16 +18,16 @@ use super::{Standing, World, WorldError};
 use crate::core::Core;
 use crate::mailbox::{ClosedBy, Kick, Need};
 
-/// Longest time for which one run of the job moves worlds, and finds those that were started
-/// meanwhile only afterwards.
+/// Maximum duration of one run of the job. Worlds that were started during the run are found by the
+/// next one.
 const RUN_MAX: Duration = Duration::from_millis(20);
-/// Longest pause between two looks at a running world, because an order or a subscription may have
-/// brought its next instant with work nearer.
+/// Longest pause between checks of a running world, because an order or a subscription may have
+/// added an earlier instant with work.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Pause before another look at a world that a request is changing.
+/// Pause before the next check of a world that a request is changing.
 const LOOK_SOON: Duration = Duration::from_millis(1);
 
-/// How a world is to run.
+/// Options of starting a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunRequest {
     /// `None` for the world's own speed.
@@ -36,15 +36,15 @@ pub(crate) struct RunRequest {
     pub(crate) stop_at: Option<Timestamp>,
 }
 
-/// What a look at a running world has done.
+/// Result of checking a running world.
 enum Turn {
-    /// The clock was moved, or started or stopped.
+    /// The clock was moved, started or stopped.
     Moved,
-    /// There is nothing to do for this time, unless a client reports something.
+    /// The world has no work for this time, unless a client reports something.
     Waits(Duration),
 }
 
-/// Starts the clock of a world, at its own speed or at another one.
+/// Starts the clock of a world, at its own speed or at a given one.
 pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Result<Standing, WorldError> {
     let _changing = world.begin_current(core)?;
     world.standing().state.after(Change::Run)?;
@@ -65,7 +65,8 @@ pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Resul
     let course = course(speed, before.now, core.uptime());
     let (until, stop_at) = (before.now, request.stop_at);
     let after = Standing { state, settings, course, until, stop_at, is_alone: false, ..before.clone() };
-    // Before the world runs: a connection that is lost meanwhile is noticed.
+    // Cleared before the world runs, so that a connection that is closed in the meantime is
+    // noticed.
     world.clients.started();
     let after = world.put(&core.access.database(), &before, after)?;
     core.worlds.moving.notify_one();
@@ -73,7 +74,8 @@ pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Resul
     Ok(after)
 }
 
-/// Stops the clock of a running world where it is, also if it waits for a connection.
+/// Stops the clock of a running world at its current instant, even if the world waits for a
+/// connection.
 pub(crate) fn pause(core: &Core, world: &Arc<World>) -> Result<Standing, WorldError> {
     let _changing = world.begin();
     let (before, now) = (world.standing(), world.now(core.uptime()));
@@ -81,27 +83,27 @@ pub(crate) fn pause(core: &Core, world: &Arc<World>) -> Result<Standing, WorldEr
         State::Paused if before.is_alone => State::Paused,
         state => state.after(Change::Pause)?,
     };
-    // The clock does not move on while the change is written.
+    // The clock does not move while the change is written.
     world.limit(Timestamp(now.0 + 1));
     let after = stop(core, world, &before, Standing { state, now, ..before.clone() })?;
-    // Single trades since the last movement: what is pushed agrees with what is answered.
+    // Publishes single trades since the last movement, so that pushes agree with responses.
     move_to(core, world, after.clone())?;
     Ok(after)
 }
 
-/// Stops the clocks of all running worlds where they are, because the server ends.
+/// Stops the clocks of all running worlds at their current instants, because the server ends.
 pub(crate) fn pause_all(core: &Core) {
     let moving = core.worlds.all_moving();
     for world in moving.iter().filter(|world| world.standing().state == State::Running) {
         match pause(core, world) {
-            // It has ended or was paused meanwhile.
+            // The world has ended or was paused in the meantime.
             Ok(_) | Err(WorldError::WrongState(_)) => {}
             Err(error) => tracing::warn!(%error, world = world.id.0, "cannot pause a running world"),
         }
     }
 }
 
-/// Stores that the clock of a world does not run any more.
+/// Stores that the clock of a world is stopped.
 fn stop(core: &Core, world: &Arc<World>, before: &Standing, after: Standing) -> Result<Standing, WorldError> {
     let after = Standing { course: None, stop_at: None, is_alone: false, ..after };
     let after = world.put(&core.access.database(), before, after)?;
@@ -116,9 +118,9 @@ fn course(speed: Speed, from: Timestamp, since: Duration) -> Option<Course> {
     }
 }
 
-/// Moves all running worlds to where their clocks are, one instant of each in turn. A world whose
-/// clients have not taken its pushes is skipped. Returns how long to wait before the next call, or
-/// `None` if no world is running.
+/// Moves all running worlds up to the current instants of their clocks, one instant of each world
+/// in turn. A world whose clients have not taken its pushes is skipped. Returns how long to wait
+/// before the next call, or `None` if no world is running.
 pub(crate) fn move_running(core: &Core) -> Option<Duration> {
     let (worlds, began) = (core.worlds.all_moving(), Instant::now());
     loop {
@@ -127,9 +129,9 @@ pub(crate) fn move_running(core: &Core) -> Option<Duration> {
             let turn = turn(core, world).unwrap_or_else(|error| {
                 tracing::error!(%error, world = world.id.0, "cannot move a running world");
                 match error {
-                    // A world that cannot be moved any more does not run.
+                    // A world that can no longer be moved is paused.
                     WorldError::LogFull => pause(core, world).map(drop).unwrap_or_default(),
-                    // Another process has deleted it.
+                    // Another process has deleted the world.
                     WorldError::Unknown => forget(core, world),
                     _ => {}
                 }
@@ -153,9 +155,9 @@ fn forget(core: &Core, world: &World) {
     core.world_lives.forget(world.account, Kick::Closed(ClosedBy::Owner));
 }
 
-/// Moves one running world to its next instant with work, if it is due.
+/// Moves one running world to its next instant with work, if that is due.
 fn turn(core: &Core, world: &Arc<World>) -> Result<Turn, WorldError> {
-    // Requests that waited for the last movement come before the next one.
+    // Requests that waited for the last movement are served before the next one.
     if world.waiters.has_waiting() {
         return Ok(Turn::Waits(LOOK_SOON));
     }
@@ -168,7 +170,7 @@ fn turn(core: &Core, world: &Arc<World>) -> Result<Turn, WorldError> {
     }
     if before.settings.pause_when_alone && world.clients.is_lost() {
         let (state, now) = (State::Paused, world.now(uptime));
-        // The clock does not move on while the change is written.
+        // The clock does not move while the change is written.
         world.limit(Timestamp(now.0 + 1));
         let after = Standing { state, now, course: None, is_alone: true, ..before.clone() };
         world.put(&core.access.database(), &before, after)?;
@@ -193,14 +195,13 @@ fn held_for(world: &World, before: &Standing, uptime: Duration) -> Option<Durati
     }
 }
 
-/// Returns the silence after which a world steps by itself, or `None` if it has a speed.
+/// Returns the quiet time after which a world steps automatically, or `None` if it has a speed.
 fn quiet(standing: &Standing) -> Option<Duration> {
     let auto = standing.settings.auto.filter(|_| standing.settings.speed == Speed::Stepped);
     auto.map(|Auto { quiet_ms }| Duration::from_millis(quiet_ms.into()))
 }
 
-/// Starts the clock of a world again that was paused without connections, when it has one that is
-/// ready.
+/// Resumes a world that was paused without connections, once a connection is ready.
 fn go_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, WorldError> {
     let (now, uptime) = (before.now, core.uptime());
     match world.clients.ready_in(uptime) {
@@ -210,19 +211,20 @@ fn go_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, Wor
     }
     let course = course(before.settings.speed, now, uptime);
     let after = Standing { state: State::Running, course, until: now, is_alone: false, ..before.clone() };
-    // Before the world runs: a connection that is lost meanwhile is noticed.
+    // Cleared before the world runs, so that a connection that is closed in the meantime is
+    // noticed.
     world.clients.started();
     world.put(&core.access.database(), before, after)?;
     core.world_lives.wake_streams(world.account);
     Ok(Turn::Moved)
 }
 
-/// Moves a world to its next instant with work, or lets its clock run up to there.
+/// Moves a world to its next instant with work, or lets its clock run up to that instant.
 fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, WorldError> {
     let (end, uptime) = (world.span.end(), core.uptime());
     let now = world.now(uptime);
     let hours = TradingHours::new(core.history.venues(), &before.settings);
-    // Closed hours are jumped over immediately; what is due in between happens at its own instant.
+    // Closed hours are skipped immediately, but work within them is done at its own instant.
     let skips_to = hours.skips_to(now);
     let unfinished = *world.unfinished();
     let due = match unfinished {

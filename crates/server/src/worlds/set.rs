@@ -10,9 +10,9 @@ use super::{LineKind, Standing, World, WorldError};
 use crate::core::Core;
 use crate::mailbox::Kick;
 
-/// Changes the span of a world. With another start, the account goes back to what the world was
-/// created with, as with a reset to the start, because its clock may be set back. Returns whether it
-/// did: the caller closes the connections then.
+/// Changes the span of a world. A new start resets the account to the initial state of the world,
+/// because its clock may be set back. Returns whether it was reset; in that case the caller closes
+/// the connections.
 pub(crate) fn set_span(core: &Core, world: &World, span: Span, actor: &str) -> Result<bool, WorldError> {
     let _changing = world.begin();
     let before = world.standing();

@@ -1,4 +1,4 @@
-//! The first and the last instant of a world, as it is in memory.
+//! The first and the last instant of a world, in memory.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -6,7 +6,7 @@ use market::Timestamp;
 use store::{WorldRow, WorldSpan};
 use world::{Span, SpanError};
 
-/// A span that is replaced as a whole.
+/// A span that is replaced atomically.
 #[derive(Debug)]
 pub(crate) struct SharedSpan(RwLock<Span>);
 

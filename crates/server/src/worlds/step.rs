@@ -1,4 +1,4 @@
-//! Steps of a standing clock: where a step ends, and what is due up to there.
+//! Steps of a stopped clock: finds where a step ends, and does the work up to there.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -17,19 +17,19 @@ use super::{PushHash, Standing, World, WorldError};
 use crate::core::Core;
 use crate::live::{self, SlowReaders};
 
-/// Maximum time that a step waits for its paper account. A step over years takes longer; the
-/// account then catches up with the next request.
+/// Maximum time that a step waits for its paper account. A step over years may take longer; the
+/// next request then advances the account further.
 const CATCH_UP_MAX: Duration = Duration::from_secs(30);
-/// Time from the beginning of a step after which it does not wait for clients any more. A client that
-/// takes nothing for this long is disconnected.
+/// Time since the beginning of a step after which it does not wait for clients any more. A client
+/// that reads nothing for this long is disconnected.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(30);
 
 /// Where a step ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The next instant at which something happens that the world can see.
+    /// The next instant with an event that is visible in the world.
     Next,
-    /// When regular trading of a day begins next, in these markets or in those of the world.
+    /// The beginning of a day's regular trading, in these markets or else in those of the world.
     Session(Option<Markets>),
     /// After this many seconds.
     By(i64),
@@ -41,9 +41,9 @@ pub(crate) enum Target {
 pub(crate) struct Pushes {
     pub(crate) quote: u64,
     pub(crate) trade: u64,
-    /// Those for the connection that has requested the step.
+    /// Number of pushes for the connection that has requested the step.
     pub(crate) of_mover: u64,
-    /// Whether a connection got only the last states, because there were too many pushes.
+    /// Whether a connection received only the last states, because there were too many pushes.
     pub(crate) has_jumped: bool,
 }
 
@@ -54,7 +54,7 @@ impl Pushes {
 }
 
 impl Target {
-    /// Returns the request and its answer, for the log.
+    /// Returns the request and its response, for the log.
     fn shown(self, moved_s: i64, pushes: Pushes) -> Value {
         let to = match self {
             Target::Next => "next".into(),
@@ -81,9 +81,9 @@ pub(crate) struct Stepped {
     pub(crate) state: State,
 }
 
-/// Moves the clock, and does everything that is due up to there. A step beyond the end stops at the
-/// end. Returns when the pushes are in the sockets of the world's connections. Blocks on disk I/O and
-/// on clients that read slowly. `mover` is the connection that has requested the step.
+/// Moves the clock, and does the work up to the new instant. A step beyond the end stops at the
+/// end. Returns when the pushes are in the sockets of the world's connections. Blocks on disk I/O
+/// and on clients that read slowly. `mover` is the connection that has requested the step.
 pub(crate) fn step(
     core: &Core,
     world: &Arc<World>,
@@ -91,10 +91,12 @@ pub(crate) fn step(
     mover: Option<ConnectionId>,
 ) -> Result<Stepped, WorldError> {
     let began = Instant::now();
-    // Until the pushes are written: an answer would precede pushes of its instant.
+    // Held until the pushes are written. Otherwise a response could precede pushes of the same
+    // instant.
     let _movement = world.waiters.begin();
     let stepped = step_to(core, world, to, mover)?;
-    // The world is not locked: others read and change it while a client reads slowly.
+    // The world is not locked, so other requests can read and change it while a client reads
+    // slowly.
     world.clients.wait_until_written(WRITTEN_WITHIN.saturating_sub(began.elapsed()));
     Ok(stepped)
 }
@@ -130,7 +132,7 @@ fn step_to(
     let now = now.min(end);
     match unfinished {
         Some(to) if now < to => return Err(WorldError::Unfinished { to }),
-        // Complete it first, as it was requested.
+        // Complete the failed movement first, with its original request.
         Some(to) if to < now => move_to(core, world, stepped(world, to)?).map(drop)?,
         Some(_) | None => {}
     }
@@ -141,8 +143,8 @@ fn step_to(
     Ok(Stepped { now, moved_s, pushes, step, state })
 }
 
-/// Returns a standing world after a step to an instant. A step ends a run that would go on with the
-/// next connection.
+/// Returns a stopped world after a step to an instant. A step ends a paused run that would resume
+/// with the next connection.
 fn stepped(world: &World, now: Timestamp) -> Result<Standing, WorldError> {
     let before = world.standing();
     let state = if now >= world.span.end() { State::Ended } else { before.state.after(Change::Step)? };
@@ -162,13 +164,13 @@ pub(super) fn move_to(core: &Core, world: &Arc<World>, after: Standing) -> Resul
     move_as(core, world, after, (SlowReaders::NotAwaited, None), shown)
 }
 
-/// Does what is due up to an instant, order events first and then quotes, and adds the movement to
-/// the log. The new state is visible when all that is done. `shown` is the request and its answer.
-/// The caller has begun the change.
+/// Does the work up to an instant, order events first and then quotes, and adds the movement to the
+/// log. The new state becomes visible at the end. `shown` is the request and its response. The
+/// caller has begun the change.
 ///
-/// After a failure the clock is where it was, and the movement is unfinished: its events are in the
-/// journal of the account as far as they happened, and the publisher knows what it has sent. The next
-/// movement goes on from there, so that the log becomes that of an undisturbed run.
+/// After a failure the clock does not move, and the movement is unfinished: the journal of the
+/// account contains its events so far, and the publisher knows which pushes were sent. The next
+/// movement resumes there, so the log equals that of a run without a failure.
 fn move_as(
     core: &Core,
     world: &Arc<World>,
@@ -195,7 +197,7 @@ fn move_as(
         false => plan_write(core, world),
     };
     match planned {
-        // The step is done, and a job repeats the write. Further steps are refused before they begin.
+        // The step is done, and a job retries the write. Until then, further steps are refused.
         Err(WorldError::Store(error)) if core.worlds.writes_later => {
             tracing::warn!(%error, world = world.id.0, "cannot store the steps of a world yet");
         }
@@ -226,12 +228,12 @@ fn do_due(
     Ok((Pushes { quote, trade, of_mover, has_jumped: published.has_jumped }, hash))
 }
 
-/// Advances the paper account of a world. Its orders fill and expire, each at its own instant.
+/// Advances the paper account of a world. Its orders fill and expire at their own instants.
 fn advance(core: &Core, world: &World, now: Timestamp) -> Result<(), WorldError> {
     let (began, moment) = (Instant::now(), core.paper_moment(AsOf::Replay(now)));
     loop {
         match core.with_reader(|reader| core.paper.at(world.account, reader, &moment).catch_up()) {
-            // Each call advances by some portions.
+            // Each call advances by a few portions.
             Err(PaperError::CatchingUp { .. }) if began.elapsed() < CATCH_UP_MAX => {}
             advanced => return Ok(advanced?),
         }

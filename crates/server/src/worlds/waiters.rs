@@ -1,8 +1,8 @@
-//! Requests that arrive while the clock of a world moves. They wait until the movement has ended, so
-//! that none of them sees an instant whose fills and pushes are not done, or trades between them.
+//! Requests that arrive while the clock of a world moves. They wait until the movement has ended,
+//! so that no request sees an instant whose fills and pushes are incomplete.
 //!
-//! A waiting request is a future: connections and HTTP requests wait on the threads of the runtime,
-//! without a thread of their own, so that other worlds are not delayed.
+//! A waiting request is a future on the threads of the runtime. It needs no separate thread, so
+//! other worlds are not delayed.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Time after which a request that waits is refused.
+/// Time after which a waiting request is refused.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Default)]
@@ -18,10 +18,10 @@ pub(crate) struct Waiters(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Number of movements in progress: one does what is due, and others may wait for it, or for
-    /// slow clients.
+    /// Number of movements in progress: one does the work, and others may wait for it or for slow
+    /// clients.
     movements: u32,
-    /// Number of requests that wait, or were let in and have not begun yet.
+    /// Number of requests that wait, or were woken but have not begun yet.
     waiting: u32,
     wakers: Vec<Waker>,
 }
@@ -30,7 +30,7 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct MovementGuard(Arc<Waiters>);
 
-/// A request that waits. Ready when the clock does not move. A running clock does not move again
+/// A waiting request. Ready when the clock does not move. A running clock does not move again
 /// before this is dropped, so that it does not overtake the request.
 #[derive(Debug)]
 pub(crate) struct Waiter(Arc<Waiters>);

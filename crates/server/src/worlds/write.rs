@@ -1,10 +1,10 @@
-//! Stores worlds. Changes of the state by call are stored before they are visible. Steps, and the end
-//! or the pause that a movement reaches, are stored later, several together, because a transaction
-//! for each of them would limit a world to the speed of the disk.
+//! Stores worlds. Requested changes of the state are stored before they are visible. Steps, and the
+//! end or pause that a movement reaches, are stored later in batches, because a transaction for
+//! each of them would limit a world to the speed of the disk.
 //!
-//! A server that is killed loses the steps of the last moment. It never loses what its accounts did,
-//! because orders and fills are stored in their journals before they are acknowledged: a world is
-//! loaded at the later of its stored instant and the horizon of its account.
+//! A server that is killed loses the steps of the last moment, but no account data, because orders
+//! and fills are stored in their journals before they are acknowledged. A world is loaded at the
+//! later of its stored instant and the horizon of its account.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use super::{Standing, World, WorldError, Worlds, wrong};
 
 /// Interval of writes while worlds move.
 pub(crate) const WRITE_EVERY: Duration = Duration::from_millis(50);
-/// Number of lines of a world from which they are stored before its clock moves again.
+/// Number of log lines of a world from which they are stored before its clock moves again.
 pub(super) const UNWRITTEN_MAX: usize = 1_024;
 
 impl Worlds {
@@ -31,7 +31,7 @@ impl Worlds {
         }
     }
 
-    /// Stores all worlds that have moved. Returns whether there were some. If one cannot be stored,
+    /// Stores all worlds that have moved. Returns whether there were any. If one cannot be stored,
     /// continues with the others and returns one of the errors.
     pub(crate) fn write_all(&self, accounts: &Accounts) -> Result<bool, WorldError> {
         self.write_planned.store(false, Ordering::Release);
@@ -40,7 +40,7 @@ impl Worlds {
         for world in loaded.iter().filter(|world| world.has_unwritten()) {
             any = true;
             match world.write_out(accounts) {
-                // Another process has moved the world, and what this server did is gone.
+                // Another process has moved the world, and the changes of this server are lost.
                 Err(error @ (WorldError::Moved | WorldError::Unknown)) => {
                     tracing::warn!(%error, world = world.id.0, "the last steps of a world are lost");
                 }
@@ -64,7 +64,7 @@ impl World {
         self.is_unwritten.load(Ordering::Acquire)
     }
 
-    /// Plans a write of what was changed. Writes now if too many lines are queued, or if there is no
+    /// Schedules a write of the changes. Writes now if too many lines are queued, or if there is no
     /// job that writes.
     pub(super) fn will_write(&self, worlds: &Worlds, accounts: &Accounts) -> Result<(), WorldError> {
         self.is_unwritten.store(true, Ordering::Release);
@@ -85,8 +85,8 @@ impl World {
         self.write(accounts, None, None).map(drop)
     }
 
-    /// Stores the clock, or a change of it that is visible afterwards, and the lines of the log.
-    /// `cut` is the number of the first line to be removed, and the log that remains.
+    /// Stores the clock, or a change that becomes visible afterwards, and the lines of the log.
+    /// `cut` is the number of the first line to remove, and the remaining log.
     pub(super) fn write(
         &self,
         accounts: &Accounts,
@@ -104,7 +104,7 @@ impl World {
         cut: Option<(u64, Log)>,
         span: Option<Span>,
     ) -> Result<Standing, WorldError> {
-        // Held while writing, so that no older state replaces a newer one.
+        // Held while writing, so that an older state does not replace a newer one.
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_unwritten.store(false, Ordering::Release);
         let standing = change.clone().unwrap_or_else(|| self.standing());
@@ -158,10 +158,10 @@ impl World {
         Ok(standing)
     }
 
-    /// Replaces the world by its row if another process has changed it. What this server has not
-    /// stored is lost. Returns whether the row exists.
+    /// Replaces the world by its row if another process has changed it. Unstored changes of this
+    /// server are lost. Returns whether the row exists.
     pub(super) fn adopt(&self, accounts: &Accounts) -> Result<bool, WorldError> {
-        // Held while reading, so that the row is not older than what this server stores meanwhile.
+        // Held while reading, so that the row is not older than a concurrent write of this server.
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(row) = accounts.world_of(self.account)? else { return Ok(false) };
         if *stored != row.clock || row_of(self.span.get()) != row.span() {
@@ -188,8 +188,8 @@ impl World {
         Ok(())
     }
 
-    /// Sets the clock to the horizon of the account if that is later: the server was killed before
-    /// it stored the steps up to there.
+    /// Sets the clock to the horizon of the account if that is later, because the server was killed
+    /// before it stored the last steps.
     pub(super) fn recover(&self, accounts: &Accounts) -> Result<(), StoreError> {
         let horizon = accounts.journal_head(self.account)?.map(|head| head.horizon.min(self.span.end()));
         let mut standing = self.lock();
