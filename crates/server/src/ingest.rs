@@ -1,6 +1,6 @@
-//! Candles and trades that arrive while the server runs. A request queues its batch; the first of the
-//! waiting requests commits all queued batches in one transaction. A job merges them into the store
-//! (`jobs/ingest.rs`), and then wakes the receivers of [`Ingest::merged`].
+//! Ingested candles and trades. A request queues its batch, and the first of the waiting requests
+//! commits all queued batches in one transaction. A job merges them into the store
+//! (`jobs/ingest.rs`) and then wakes the receivers of [`Ingest::merged`].
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,9 +24,9 @@ pub(crate) const ROWS_MAX: usize = 5_000;
 /// Maximum size of a batch in bytes, also after decompression.
 pub(crate) const BYTES_MAX: usize = 4 << 20;
 const MICROSECONDS: i64 = 1_000_000;
-/// The thread that took a queued batch has panicked.
+/// The thread that committed a queued batch has panicked.
 const LOST: IngestError = IngestError::Damaged { id: 0 };
-/// Maximum number of batches whose time of commit is remembered until their pushes are queued.
+/// Maximum number of batches whose commit time is stored until their pushes are queued.
 const TIMED_MAX: usize = 1_024;
 
 /// A batch of a request.
@@ -38,7 +38,7 @@ pub(crate) struct NewBatch {
     pub(crate) build: bool,
     pub(crate) rows: Rows,
     pub(crate) now: Timestamp,
-    /// Writes the answer that is stored with the batch.
+    /// Formats the response that is stored with the batch.
     pub(crate) answer: fn(&Receipt) -> String,
 }
 
@@ -51,7 +51,7 @@ impl NewBatch {
     }
 }
 
-/// A queued batch, until it is taken, and its outcome.
+/// A queued batch until it is committed, and its outcome.
 #[derive(Debug)]
 struct Queued {
     batch: Mutex<Option<NewBatch>>,
@@ -65,7 +65,7 @@ pub(crate) struct Ingest {
     pub(crate) grace_s: i64,
     intake: Mutex<Option<Intake>>,
     merger: Mutex<Option<Merger>>,
-    /// The last batches of this server, once one was ingested.
+    /// The last batches that this server has committed, if any.
     recent: OnceLock<RecentCommits>,
     waiting: AtomicUsize,
     queue: Mutex<Vec<Arc<Queued>>>,
@@ -181,8 +181,8 @@ impl Ingest {
         }
     }
 
-    /// Returns the number of rows that were sent to this server, by outcome. Repeated batches do
-    /// not count.
+    /// Returns the number of rows that this server has received, by outcome. Repeated batches are
+    /// not counted.
     pub(crate) fn rows(&self) -> Counts {
         lock(&self.committed).rows
     }
@@ -211,13 +211,13 @@ impl Ingest {
     }
 
     /// Merges committed batches into the store, and marks minutes as final. Opens the store for
-    /// writing only if there is something to do.
+    /// writing only if necessary.
     pub(crate) fn merge(&self, reader: &mut Reader, now: Timestamp) -> Result<Merged, IngestError> {
         self.merge_if(reader, now, |waiting| waiting.has_more)
     }
 
-    /// Does the same if several servers share the store, unless another one merges. Then more may
-    /// be waiting although nothing has changed.
+    /// Merges like [`Self::merge`] if several servers share the store, unless it is another one's
+    /// turn. In that case, batches may be waiting although nothing has changed.
     pub(crate) fn merge_in_turn(&self, reader: &mut Reader, now: Timestamp) -> Result<Merged, IngestError> {
         self.merge_if(reader, now, |waiting| self.turn.take(waiting, Instant::now()))
     }
@@ -261,8 +261,8 @@ impl Ingest {
         self.demand.clone()
     }
 
-    /// Returns a listener to the news of a store with several servers. It starts a merge, or the
-    /// pushes of what another server has merged.
+    /// Returns a listener to the notifications of a store with several servers. It starts a merge,
+    /// or the pushes of batches that another server has merged.
     pub(crate) fn listener(&self) -> impl Fn(StoreNews) + Send + Sync + use<> {
         let (demand, turn) = (self.demand.clone(), self.turn.clone());
         move |news| {
@@ -318,14 +318,14 @@ impl Committed {
     }
 }
 
-/// A place among the waiting batches.
+/// A slot among the waiting batches.
 struct Place<'a>(&'a AtomicUsize);
 
 impl Place<'_> {
     fn take(waiting: &AtomicUsize) -> Option<Place<'_>> {
         let taken = waiting.fetch_add(1, Ordering::AcqRel);
         let place = Place(waiting);
-        // One of them is being committed, and does not wait.
+        // One batch is being committed, and is not waiting.
         (taken <= WAITING_MAX).then_some(place)
     }
 }
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn sixty_four_batches_wait_at_most() {
+    fn at_most_sixty_four_batches_wait() {
         let waiting = AtomicUsize::new(0);
         let mut places: Vec<_> = (0..=WAITING_MAX).map(|_| Place::take(&waiting).unwrap()).collect();
         assert!(Place::take(&waiting).is_none());

@@ -1,7 +1,8 @@
-//! Which of several servers that share a store merges ingested batches. It is the one that did last,
-//! because it has the ends of the series in memory: another one would have to read them, and would
-//! outdate those of the first. The first is one that commits batches. Another one takes over if
-//! batches wait without any merge, or if it commits all batches.
+//! Decides which of several servers that share a store merges ingested batches. It is the server of
+//! the last merge, because it has the newest blocks of the series in memory; another server would
+//! have to read them, and would make the first server's blocks outdated. For the first merge, it is
+//! a server that commits batches. Another server takes over if batches wait without a merge, or if
+//! it commits all batches.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,7 @@ const ALL_BATCHES: i64 = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct MergeTurn {
-    /// Whether this server merges the next batch, as far as it knows.
+    /// Whether this server merges the next batch, from the information of this server.
     is_own: AtomicBool,
     state: Mutex<State>,
 }
@@ -24,9 +25,9 @@ pub(crate) struct MergeTurn {
 #[derive(Debug, Default)]
 struct State {
     last: Last,
-    /// The last batches without a gap that this server has committed: the first and the last.
+    /// The first and the last batch of the latest run of batches that this server has committed.
     committed: Option<(i64, i64)>,
-    /// The last merged batch, and since when others wait.
+    /// The last merged batch, and since when later ones wait.
     waiting: Option<(i64, Instant)>,
 }
 
@@ -35,7 +36,7 @@ struct State {
 enum Last {
     #[default]
     Unknown,
-    /// There was none since this server has started: the last merged batch.
+    /// No merge since this server has started. Contains the last merged batch.
     Before(i64),
     /// By this server, up to this batch.
     Own(i64),
@@ -43,7 +44,7 @@ enum Last {
 }
 
 impl MergeTurn {
-    /// Returns whether this server merges what is waiting.
+    /// Returns whether this server merges the waiting batches.
     pub(crate) fn take(&self, found: &Merged, now: Instant) -> bool {
         let mut state = self.state();
         let is_own = state.is_own(found.through);
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_servers_that_commit_before_the_first_merge_one_goes_on() {
+    fn of_two_servers_that_commit_before_the_first_merge_one_merges() {
         let [one, other] = [MergeTurn::default(), MergeTurn::default()];
         let now = Instant::now();
         one.committed(1);
@@ -147,7 +148,7 @@ mod tests {
             // Another server has merged in the meantime.
             (2, true, 499, false),
             (2, true, 998, false),
-            // There was nothing to merge, however long.
+            // No batch was waiting, so the time without a merge does not count.
             (2, false, 2_000, false),
             (2, true, 9_000, false),
             (2, true, 9_499, false),
@@ -164,7 +165,7 @@ mod tests {
         let turn = MergeTurn::default();
         let now = Instant::now();
         turn.take(&found(0, false), now);
-        // Another server has merged the first two, and has committed one of them.
+        // Another server has merged the first two batches, and has committed one of them.
         turn.committed(2);
         turn.committed(4);
         for id in 5..4 + ALL_BATCHES - 1 {
@@ -174,7 +175,7 @@ mod tests {
         turn.committed(4 + ALL_BATCHES - 1);
         assert!(turn.take(&found(4 + ALL_BATCHES - 2, true), now));
         assert!(turn.take(&found(3, true), now));
-        // A batch of another server waits as well.
+        // A batch of another server is waiting, too.
         assert!(!turn.take(&found(2, true), now));
     }
 }

@@ -10,13 +10,14 @@ use crate::metrics::JobName;
 
 /// Interval between checks for batches of other processes.
 const EVERY: Duration = Duration::from_secs(1);
-/// The same if several servers share the store. Each pushes what the others have merged.
+/// The same if several servers share the store. Each one pushes the batches that the others have
+/// merged.
 const EVERY_OF_NODES: Duration = Duration::from_millis(200);
 /// Time until the next attempt if another process is writing to the store.
 const RETRY: Duration = Duration::from_millis(50);
-/// Time until the next check of whether another server has merged what is waiting.
+/// Time until the next check of whether another server has merged the waiting batches.
 const RECHECK: Duration = Duration::from_millis(100);
-/// Maximum pause after a merge, which is a quarter of its time.
+/// Maximum pause after a merge. The pause is a quarter of the merge's duration.
 const PAUSE_MAX: Duration = Duration::from_millis(25);
 const PAUSE_SHARE: u32 = 4;
 
@@ -57,7 +58,7 @@ pub(super) fn merge(core: &Arc<Core>) -> Job {
                 core.ingest.demand().notify_one();
             }
             if merged.has_changed {
-                // Batches gather in the meantime: a merge of several takes hardly longer than one.
+                // Batches gather during the pause. A merge of several takes hardly longer than one.
                 std::thread::sleep((began.elapsed() / PAUSE_SHARE).min(PAUSE_MAX));
             }
             let until_final = merged.next_final.and_then(|at| u64::try_from(at.0 - now.0).ok());

@@ -1,5 +1,5 @@
-//! Reads a batch: JSON or lines of JSON, plain or compressed. Only its head can make a batch
-//! invalid; rows are refused one by one.
+//! Parses a batch: JSON or lines of JSON, plain or compressed. Only errors in its head refuse the
+//! whole batch; rows are refused individually.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -16,7 +16,7 @@ use crate::kit::{Call, Problem};
 const SOURCE_MAX: usize = 40;
 const NDJSON: &str = "application/x-ndjson";
 
-/// A batch whose rows are not parsed yet. A row that is not JSON is an error message.
+/// A batch with unparsed rows. A row that is not valid JSON is an error message.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) source: String,

@@ -1,6 +1,6 @@
 //! `POST /v1/ingest/candles` and `/v1/ingest/trades`: rows that arrive while the server runs. A
-//! batch is on disk before it is answered. `head.rs` reads a batch, `rows.rs` its
-//! rows; `plain.rs` reads most batches of candles in a third of the time.
+//! batch is committed to disk before the response. `head.rs` parses a batch and `rows.rs` its rows.
+//! `plain.rs` parses the most common form of candle batches, in a third of the time.
 
 mod head;
 mod plain;
@@ -58,10 +58,10 @@ const TOO_LARGE: RefusalDoc = RefusalDoc::new("413", "BatchTooLarge", &[413]);
 const TOO_MANY: RefusalDoc =
     RefusalDoc::new("429", "TooManyBatches", &[codes::TOO_OFTEN]).headers(&[RETRY_AFTER]);
 
-/// `Retry-After` if too many batches wait, in seconds.
+/// `Retry-After` in seconds, if too many batches wait.
 const RETRY_AFTER_S: i64 = 1;
 
-/// What became of a batch.
+/// Outcome of a batch.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Ingested {
     /// Number of the batch; null if it has none.
@@ -73,10 +73,10 @@ struct Ingested {
     /// Rows that correct a final candle.
     replaced: u64,
     refused: Vec<RefusedRow>,
-    /// Position of the batch among all that the store has accepted. Null for a repeated batch whose
-    /// answer is not stored any more; its counts are 0 then.
+    /// Position of the batch among all batches that the store has accepted. Null for a repeated
+    /// batch whose response is no longer stored; its counts are 0.
     revision: Option<i64>,
-    /// The batch was accepted before.
+    /// Whether the batch was accepted earlier.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     repeated: bool,
 }
@@ -84,13 +84,13 @@ struct Ingested {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RefusedIngestRow")]
 struct RefusedRow {
-    /// Index of the row in the batch, from 0 on.
+    /// Index of the row in the batch, starting at 0.
     row: usize,
     reason: String,
 }
 
 impl Ingested {
-    /// A batch that was accepted before, and whose answer is not stored any more.
+    /// A batch that was accepted earlier and whose response is no longer stored.
     fn forgotten(seq: Option<i64>) -> Ingested {
         Ingested {
             seq,
@@ -151,11 +151,11 @@ fn read<'a>(call: &Call<'a>, by: &Admitted) -> Result<Body<'a>, Problem> {
 /// Returns the symbols for which the caller may add rows.
 fn symbols(site: &Site, by: &Admitted) -> Result<IngestSymbols, Problem> {
     let symbols = site.core.access.ingest_symbols(by.who(), site.core.machine_now());
-    // The sign-in was ended after the request was admitted.
+    // The credentials were revoked after the request was admitted.
     symbols.map_err(Problem::from_access)?.ok_or_else(Problem::forbidden_to_programs)
 }
 
-/// Refuses a row of a symbol that the caller's token is not valid for.
+/// Refuses a row whose symbol the caller's token does not permit.
 fn permitted(symbols: &IngestSymbols, symbol: &Symbol, row: &rows::Row) -> Parsed<()> {
     match symbols.has(symbol) {
         true => Ok(()),
@@ -163,7 +163,7 @@ fn permitted(symbols: &IngestSymbols, symbol: &Symbol, row: &rows::Row) -> Parse
     }
 }
 
-/// Writes the answer that is stored with the batch.
+/// Formats the response that is stored with the batch.
 fn written(receipt: &Receipt) -> String {
     serde_json::to_string(&document(receipt)).unwrap_or_default()
 }
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_learns_when_to_send_a_batch_again() {
+    fn responses_say_when_to_retry() {
         let answer = problem(NotIngested::TooMany).answer();
         assert_eq!((answer.status().as_u16(), answer.headers()["retry-after"].to_str().unwrap()), (429, "1"));
         let answer = problem(NotIngested::Ingest(Arc::new(IngestError::Gap { expected: 4712 }))).answer();

@@ -1,6 +1,6 @@
-//! Reads a batch of candles in its most common form: JSON with prices as text and times as numbers,
-//! and all rows valid. Every other batch is read by `head.rs` and `rows.rs`, which also say what is
-//! wrong; the result is the same.
+//! A fast parser for the most common form of a candle batch: JSON with prices as text and times as
+//! numbers, all rows valid. `head.rs` and `rows.rs` parse all other batches, and report errors. For
+//! this form, both parsers give the same result.
 
 use history::ingest::CandleInput;
 use market::{Candle, Grain, Price, Session, Symbol, Timestamp, Turnover};
@@ -36,8 +36,7 @@ struct PlainCandle<'a> {
     r#final: Option<bool>,
 }
 
-/// Reads a batch, without its rows, and the rows. `None` if the batch has another form, or a row
-/// that is refused.
+/// Parses a batch and its rows. Returns `None` if the batch has another form or an invalid row.
 pub(super) fn candles(
     body: &Body<'_>,
     permitted: impl Fn(&Symbol) -> bool,
@@ -74,7 +73,7 @@ fn candle(row: &PlainCandle<'_>) -> Option<CandleInput> {
         close: Price::parse(row.close).ok()?,
         volume: row.volume,
         turnover: row.turnover.map_or(Ok(Turnover::default()), Turnover::parse).ok()?,
-        // It follows from the time.
+        // Derived from the time.
         session: Session::Intraday,
     };
     let symbol = row.symbol.parse().ok()?;
@@ -101,7 +100,8 @@ mod tests {
         format!("{{{head},\"rows\":[{}]}}", rows.join(","))
     }
 
-    /// Asserts that both readers give the same, and returns whether the batch is plain.
+    /// Asserts that both parsers give the same result, and returns whether the batch has the common
+    /// form.
     fn is_plain(text: &str) -> bool {
         let Some((plain, rows)) = candles(&body(text), |_| true) else { return false };
         let batch = Batch::read(&body(text)).unwrap();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_batch_is_read_as_the_general_reader_does() {
+    fn both_parsers_give_the_same_result() {
         let head = r#""source":"alpaca-1","seq":4711"#;
         for more in [
             "",
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_batch_is_left_to_the_general_reader() {
+    fn the_fast_parser_rejects_all_other_batches() {
         let head = r#""source":"alpaca-1","seq":4711"#;
         for (from, to) in [
             ("\"190.3\"", "190.3"),

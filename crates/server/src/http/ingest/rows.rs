@@ -1,4 +1,5 @@
-//! Parses the rows of a batch. Decimals are exact: a number that JSON readers round must be text.
+//! Parses the rows of a batch. Decimals are exact: a number that JSON parsers round must be sent as
+//! text.
 
 use history::ingest::{CandleInput, Parsed, RefusedRow, TradeInput};
 use market::{
@@ -6,29 +7,29 @@ use market::{
 };
 use serde_json::{Map, Number, Value};
 
-/// Digits of a decimal that a binary number holds exactly.
+/// Number of decimal digits that a binary floating-point number represents exactly.
 const DIGITS_EXACT: usize = 15;
-/// From here on a time is in milliseconds: as seconds it would be in the year 5138.
+/// A time from this number on is in milliseconds. As seconds, it would be in the year 5138.
 const MILLISECONDS_FROM: i64 = 100_000_000_000;
-/// Length of a refused row in the quarantine.
+/// Maximum length of a refused row in the quarantine.
 const TEXT_MAX: usize = store::QUARANTINE_TEXT_MAX;
 
-/// A row of a batch: JSON, or the text of a line that is not JSON.
+/// A row of a batch: JSON, or the text of a line that is not valid JSON.
 pub(super) type Row = Result<Value, String>;
 
-/// Parses a candle of an ingested batch, or says why it is refused.
+/// Parses a candle of an ingested batch, or returns why it is refused.
 pub fn candle(row: &Row, venues: &Venues) -> Parsed<CandleInput> {
     let fields = fields(row)?;
     read_candle(fields, venues).map_err(|reason| refused(fields, reason))
 }
 
-/// Parses a trade of an ingested batch, or says why it is refused.
+/// Parses a trade of an ingested batch, or returns why it is refused.
 pub fn trade(row: &Row) -> Parsed<TradeInput> {
     let fields = fields(row)?;
     read_trade(fields).map_err(|reason| refused(fields, reason))
 }
 
-/// Refuses a row that was read.
+/// Creates the refusal of a parsed row.
 pub(super) fn refuse(row: &Row, symbol: &Symbol, reason: &str) -> RefusedRow {
     let text = row.as_ref().map_or_else(String::clone, Value::to_string);
     refused_text(Some(symbol.to_string()), text, reason)
@@ -64,7 +65,7 @@ fn read_candle(fields: &Map<String, Value>, venues: &Venues) -> Result<CandleInp
         },
     };
     let time = match (grain, fields.get("time").and_then(Value::as_str)) {
-        // A day may be written as its date.
+        // A daily candle may have a date as its time.
         (Grain::Day, Some(text)) if text.len() == 10 => {
             let date = text.parse().map_err(|_| "time is not a date".to_owned())?;
             venues.of(symbol.market()).zone().midnight(date)
@@ -88,7 +89,7 @@ fn read_candle(fields: &Map<String, Value>, venues: &Venues) -> Result<CandleInp
         close: decimal(fields, "close", Price::parse)?,
         volume: whole(fields, "volume")?,
         turnover,
-        // It follows from the time.
+        // Derived from the time.
         session: Session::Intraday,
     };
     Ok(CandleInput { symbol, grain, candle, is_final })
@@ -137,7 +138,7 @@ fn decimal<T>(
     }
 }
 
-/// Returns the digits of a number, unless it may have been rounded when it was read.
+/// Returns the digits of a number, unless the JSON parser may have rounded it.
 fn exact(number: &Number, name: &str) -> Result<String, String> {
     let text = number.to_string();
     if number.is_i64() || number.is_u64() {
@@ -160,7 +161,7 @@ fn whole(fields: &Map<String, Value>, name: &str) -> Result<i64, String> {
     found.ok_or_else(|| format!("{name} is not a whole number"))
 }
 
-/// Parses a whole number that is written with a fraction of zeros.
+/// Parses an integer, which may have zeros as decimals.
 fn zero_fraction(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.')?;
     fraction.bytes().all(|byte| byte == b'0').then(|| whole.parse().ok())?
@@ -174,7 +175,7 @@ fn whole_second(fields: &Map<String, Value>) -> Result<Timestamp, String> {
     }
 }
 
-/// Returns a time in milliseconds that is a number of seconds or milliseconds.
+/// Converts a time in seconds or milliseconds to milliseconds.
 pub(super) fn in_milliseconds(number: i64) -> Option<i64> {
     let is_seconds = number.unsigned_abs() < MILLISECONDS_FROM.unsigned_abs();
     if is_seconds { number.checked_mul(1_000) } else { Some(number) }

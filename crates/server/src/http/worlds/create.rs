@@ -53,15 +53,15 @@ pub(super) struct CreateWorld {
     name: String,
     /// First instant, such as 2026-03-18T09:30:00+08:00; default: that of `from`.
     start: Option<String>,
-    /// Last instant; default: when the last stored candle is complete and has acted on orders.
+    /// Last instant; default: when the last stored candle is complete and can fill orders.
     end: Option<String>,
     /// Market seconds per machine second, 0.001 to 1,000,000, or `max`; default: 0, only steps move
     /// the clock.
     #[serde(default)]
     #[schemars(schema_with = "optional_speed_schema")]
     speed: Option<Value>,
-    /// closed (default): the clock of a running world jumps over hours in which no market is open;
-    /// none: it does not.
+    /// closed (default): the clock of a running world skips hours in which no market is open; none:
+    /// it does not.
     skip: Option<String>,
     /// Markets whose trading hours count; default: HK and US.
     markets: Option<Vec<String>>,
@@ -69,19 +69,19 @@ pub(super) struct CreateWorld {
     /// `account:NAME@INSTANT`, or `world:NAME@INSTANT` for a world of the owner. Operators may name
     /// another account, and a world as `world:OWNER/NAME@INSTANT`.
     from: Option<String>,
-    /// Initial cash by currency, as decimals; default: as of a new account.
+    /// Initial cash by currency, as decimals; default: that of a new account.
     pub(super) cash: Option<BTreeMap<String, String>>,
     /// Credit line of the account in HKD, as a decimal; default: none.
     pub(super) credit: Option<Value>,
-    /// Settings of the account by name, such as `{"fees": "none", "slippage_ticks": 1}`; default: as
-    /// of a new account.
+    /// Settings of the account by name, such as `{"fees": "none", "slippage_ticks": 1}`; default:
+    /// those of a new account.
     pub(super) settings: Option<Map<String, Value>>,
     /// none (default): no rate limit and no quota; owner: those of the owner.
     limits: Option<String>,
-    /// Once started, a world without speed steps by itself: after a time without requests in which
-    /// its clients have read all pushes; default: off.
+    /// Once started, a world without speed steps automatically: after a time without requests in
+    /// which its clients have read all pushes; default: off.
     auto: Option<AutoStep>,
-    /// Whether a running world pauses when its last connection is lost, and goes on with the next
+    /// Whether a running world pauses when its last connection is closed, and resumes with the next
     /// one; default: true.
     pause_when_alone: Option<bool>,
     /// Whether night sessions count for steps and skipped time; default: false.
@@ -179,8 +179,8 @@ impl OwnerRequest<'_> {
         Ok(Created { world: self.shown(&world)?, credentials })
     }
 
-    /// Creates a world and its paper account. `begin` fills the paper account, and `kind` is the line
-    /// in the log.
+    /// Creates a world and its paper account. `begin` initializes the paper account, and `kind` is
+    /// the kind of the first line in the log.
     fn create_with(
         &self,
         name: &WorldName,
@@ -206,7 +206,7 @@ impl OwnerRequest<'_> {
         let accounts = core.access.database();
         let world = core.worlds.of(&accounts, credentials.account_id).map_err(problem)?;
         if let Err(error) = begin(&world).and_then(|()| worlds::begin_log(core, &world, kind)) {
-            // Without its paper account it would not be the world that was requested.
+            // Without its paper account, the world must not remain.
             worlds::remove(core, &self.site.links, &world, &self.by).map_err(problem)?;
             return Err(problem(error));
         }

@@ -1,4 +1,4 @@
-//! `GET /v1/worlds/{name}/log`: what was done in a world, line by line.
+//! `GET /v1/worlds/{name}/log`: returns the log of a world, line by line.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -47,9 +47,9 @@ struct Line {
     step: u64,
     /// created, forked, event, step, data, subscribed, unsubscribed, changed, reset or recovered.
     kind: String,
-    /// What happened.
+    /// The event, step or note.
     entry: Value,
-    /// How a step was requested, and its answer; null for other lines.
+    /// How a step was requested, and the response; null for other lines.
     request: Value,
     /// SHA-256 over all events and steps up to the line.
     digest: String,

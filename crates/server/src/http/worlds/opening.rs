@@ -1,4 +1,4 @@
-//! Cash, credit line and settings that the paper account of a new world begins with.
+//! Initial cash, credit line and settings of the paper account of a new world.
 
 use paper::Opening;
 use trading::{Currency, Money};

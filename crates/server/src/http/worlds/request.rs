@@ -1,4 +1,4 @@
-//! Whose worlds a request is about, and the refusals of all requests about worlds.
+//! The owner or the world of a request, and the refusals common to all requests about worlds.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) struct OwnerRequest<'a> {
     pub(super) admitted: &'a Admitted,
     pub(super) owner: Account,
     pub(super) by: Actor,
-    /// The server's market time, which decides the rights of a new world.
+    /// The server's market time, by which the rights for a new world are checked.
     pub(super) now: Timestamp,
 }
 

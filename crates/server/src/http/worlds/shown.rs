@@ -1,4 +1,4 @@
-//! `GET /v1/worlds`, `/v1/worlds/{name}` and `/v1/world`: the state of worlds.
+//! `GET /v1/worlds`, `/v1/worlds/{name}` and `/v1/world`: return the state of worlds.
 
 use access::AccountId;
 use schemars::JsonSchema;
@@ -33,7 +33,7 @@ pub(super) struct WorldList {
     worlds: Vec<WorldDocument>,
 }
 
-/// A world. Its clock decides what its account sees.
+/// A world. Its account sees data up to its clock.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "World")]
 pub(super) struct WorldDocument {
@@ -54,10 +54,10 @@ pub(super) struct WorldDocument {
     speed: Value,
     /// Number of the last step.
     step: u64,
-    /// SHA-256 over everything that the account did and that was published, in hexadecimal digits.
-    /// Equal runs have equal digests.
+    /// SHA-256 over all events of the account and all pushes, in hexadecimal digits. Equal runs
+    /// have equal digests.
     digest: String,
-    /// closed, if the clock jumps over hours in which no market is open, or none.
+    /// closed, if the clock skips hours in which no market is open, or none.
     skip: &'static str,
     /// Markets whose trading hours count for steps and skipped time.
     markets: Vec<&'static str>,
@@ -66,7 +66,8 @@ pub(super) struct WorldDocument {
     /// none, or owner if the owner's limits apply.
     limits: &'static str,
     pause_when_alone: bool,
-    /// Silence in milliseconds after which the next step begins by itself; null if it does not.
+    /// Quiet time in milliseconds after which the next step begins automatically; null if it does
+    /// not.
     auto_quiet_ms: Option<u32>,
     /// Open long connections to this server.
     connections: usize,
@@ -74,7 +75,8 @@ pub(super) struct WorldDocument {
     orders: usize,
     /// Instant at which the running world is paused.
     stop_at: Option<Instant>,
-    /// Whether the clock stands because the last connection was lost, and goes on with the next one.
+    /// Whether the clock was stopped because the last connection was closed, and resumes with the
+    /// next one.
     paused_alone: bool,
     /// Market seconds by which the clock is behind its speed, because work or a client is slow.
     lag_s: i64,

@@ -1,4 +1,4 @@
-//! Accounts and worlds with whose book a new world begins.
+//! Existing accounts and worlds from which a new world is copied.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ enum SourceOf {
 }
 
 impl OwnerRequest<'_> {
-    /// Parses `account:NAME@INSTANT` or `world:NAME@INSTANT`, and finds what it names: of the owner, or
-    /// of any account if the request is that of an operator.
+    /// Parses `account:NAME@INSTANT` or `world:NAME@INSTANT`, and looks up the account or world: of
+    /// the owner, or of any account if an operator requests it.
     pub(super) fn source(&self, text: &str) -> Result<Source, Problem> {
         let malformed = || wrong("from is account:NAME@INSTANT or world:NAME@INSTANT");
         let (named, at) = text.rsplit_once('@').ok_or_else(malformed)?;
@@ -63,7 +63,7 @@ impl OwnerRequest<'_> {
         Ok(world)
     }
 
-    /// Returns the owner, or another account if the request is that of an operator.
+    /// Returns the owner, or another account if an operator requests it.
     fn account_called(&self, name: &str) -> Result<Account, Problem> {
         if name == self.owner.name {
             return Ok(self.owner.clone());

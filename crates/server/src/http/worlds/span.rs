@@ -1,4 +1,4 @@
-//! The first and the last instant of a world, between which there are stored candles.
+//! The first and the last instant of a new world. Candles must be stored between them.
 
 use market::{Grain, Timestamp, Venues};
 use store::{Reader, SeriesInfo, StoreError};
@@ -10,8 +10,8 @@ use crate::kit::Problem;
 use crate::worlds::acts_at;
 
 /// Returns the first and the last instant of a world. The default of `end` is the instant at which
-/// the last stored candle acts. There must be candles between the two, because an empty world is a
-/// mistake in a date.
+/// the last stored candle can fill orders. There must be candles between the two, because an empty
+/// world is probably a mistake in a date.
 pub(super) fn checked_span(core: &Core, start: Timestamp, end: Option<Timestamp>) -> Result<Span, Problem> {
     let series = core.with_reader(|reader: &mut Reader| reader.view().all_series());
     let series = series.map_err(|error: StoreError| Problem::from_store(&error, "cannot list the series"))?;
@@ -31,8 +31,8 @@ pub(super) fn checked_span(core: &Core, start: Timestamp, end: Option<Timestamp>
     Ok(span)
 }
 
-/// Returns the instant at which the last candle of a series is complete and acts on orders. It is
-/// after the candle's stamp: a world that ended at the stamp would never see the candle.
+/// Returns the instant at which the last candle of a series is complete and can fill orders. It is
+/// later than the candle's stamp, at which the candle is not visible yet.
 fn last_acts_at(series: &SeriesInfo, venues: &Venues) -> Timestamp {
     let venue = venues.of(series.series.symbol.market());
     match series.series.grain {

@@ -1,5 +1,5 @@
-//! `POST /v1/worlds/{name}/step` and `/v1/world/step` move a standing clock; `/end` stops it for
-//! good.
+//! `POST /v1/worlds/{name}/step` and `/v1/world/step` move a stopped clock; `/end` stops it
+//! permanently.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ const MOVED: &[AnswerDoc] = &[AnswerDoc::ok("The clock after the step", &[data::
 /// Longest step by a duration. A century is longer than any world.
 const STEP_S_MAX: i64 = world::STEP_SECONDS_MAX as i64;
 
-/// Where a step ends: one of the fields, or none for the next instant.
+/// End of the step: one of the fields, or none for the next instant.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "WorldStep")]
 #[serde(deny_unknown_fields, default)]
@@ -121,8 +121,8 @@ pub(super) struct Moved {
     /// Market seconds that the clock moved.
     moved_s: i64,
     pushes: WorldPushes,
-    /// Whether a connection got only the last quotes, because it would have had more pushes than
-    /// the setting push_jump.
+    /// Whether a connection received only the last quotes, because it would have had more pushes
+    /// than the setting push_jump.
     jumped: bool,
     /// Number of the step.
     step: u64,
@@ -161,7 +161,7 @@ impl Step {
     }
 }
 
-/// Parses an ISO 8601 duration whose units have a fixed length. Months and years have none.
+/// Parses an ISO 8601 duration with units of a fixed length, which excludes months and years.
 fn seconds(text: &str) -> Option<i64> {
     let rest = text.strip_prefix('P')?;
     let (days, times) = match rest.split_once('T') {
@@ -175,7 +175,7 @@ fn seconds(text: &str) -> Option<i64> {
     (1..=STEP_S_MAX).contains(&seconds).then_some(seconds)
 }
 
-/// Sums numbers with their units, each unit at most once and in this order.
+/// Sums numbers with their units. Each unit may occur once, and only in this order.
 fn parts(text: &str, units: &[(char, i64)]) -> Option<i64> {
     let (mut rest, mut sum) = (text, 0_i64);
     for (unit, length) in units {
