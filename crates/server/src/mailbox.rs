@@ -102,53 +102,54 @@ struct State {
     /// Queued pushes. Allocated for the first push and freed with the last push, because most
     /// mailboxes are empty most of the time.
     queue: Option<Box<Queue>>,
-    /// Allocated for the first quote. Kept afterwards, because the tag of a quote depends on the
-    /// quotes before it.
+    /// Allocated for the first quote. Retained afterwards, because the tag of a quote depends on
+    /// the previous quotes.
     quotes: Option<Box<PushQueue>>,
     /// Maximum number of pushes in each queue.
     pushes_max: u32,
     kick: Option<Kick>,
     /// Whether further pushes are refused.
     is_shut: bool,
-    /// Whether no quote replaces a queued one.
+    /// Whether newer quotes never replace queued ones.
     keeps_all: bool,
     flow: Flow,
     /// Whether the clock of a world waits for this connection.
     is_awaited: bool,
-    /// Whether the connection should send a ping behind its last push.
+    /// Whether the connection should send a ping after its last push.
     wants_ping: bool,
     /// Waker of the connection's task. `None` if the task has not polled since it was last woken.
     waker: Option<Waker>,
 }
 
-/// What a connection has done with the pushes that it took. Only connections of worlds report it.
+/// Progress of a connection with the pushes that it took. Only connections of worlds report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flow {
     /// Whether pushes were taken that the socket has not accepted yet.
     pub(crate) is_unwritten: bool,
-    /// Pushes before a ping that the client has not answered yet.
+    /// Number of pushes before a ping that the client has not answered yet.
     pub(crate) unanswered: u32,
     /// Whether pushes were taken after the last ping that the client has answered.
     pub(crate) is_unconfirmed: bool,
-    /// Whether requests are in work.
+    /// Whether requests are pending.
     pub(crate) is_busy: bool,
 }
 
-/// What the clock of a world waits for before it moves on.
+/// Condition under which the clock of a world moves on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// All pushes are in the socket.
     InSocket,
-    /// All pushes are in the socket, and the client has answered pings up to the last few pushes.
+    /// All pushes are in the socket, and the client has answered pings except for the last few
+    /// pushes.
     Written,
-    /// The client has answered a ping behind the last push, and no request is in work.
+    /// The client has answered a ping after the last push, and no request is pending.
     Answered,
 }
 
-/// What a connection does after it has reported its flow.
+/// Reaction of a connection after it has reported its flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reported {
-    /// Send a ping behind the last push.
+    /// Send a ping after the last push.
     pub(crate) ping: bool,
     /// The clock of the world waits for a change of the flow.
     pub(crate) is_awaited: bool,
@@ -204,8 +205,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Queues a quote or trades, which may be merged with a waiting quote. The connection is woken
-    /// with `wakeups`. Returns the number of queued quotes and trades.
+    /// Queues a quote or trades. A quote may replace a queued one. The connection is woken with
+    /// `wakeups`. Returns the number of queued quotes and trades.
     pub(crate) fn put_quote(
         &self,
         push: &Arc<EncodedPush>,
@@ -234,14 +235,14 @@ impl Mailbox {
         }
     }
 
-    /// Stops newer quotes from replacing queued ones: programs in a world count their pushes, and the
-    /// clock of the world waits for slow clients. Call before the first push.
+    /// Stops newer quotes from replacing queued ones, because programs in a world count their
+    /// pushes and the clock of the world waits for slow clients. Call before the first push.
     pub(crate) fn keep_all(&self) {
         lock(&self.0).keeps_all = true;
     }
 
-    /// Returns the first unsent sequence number of trades, by security: those that are queued, or
-    /// were when the mailbox was closed.
+    /// Returns the first unsent sequence number of trades by security, of the queued pushes or of
+    /// those at the time when the mailbox was closed.
     pub(crate) fn unsent_trades(&self) -> HashMap<Symbol, i64> {
         lock(&self.0).quotes.as_ref().map(|quotes| quotes.unsent_trades()).unwrap_or_default()
     }
@@ -270,8 +271,8 @@ impl Mailbox {
         state.is_shut || state.kick.is_some()
     }
 
-    /// Returns whether the clock of a world may move on. If not, the connection is asked to report
-    /// its next change.
+    /// Returns whether the clock of a world may move on. If not, requests a report of the next
+    /// change from the connection.
     pub(crate) fn is_ready(&self, need: Need) -> bool {
         let mut state = lock(&self.0);
         if state.is_shut || state.kick.is_some() {
@@ -347,7 +348,7 @@ impl MailboxReader {
         lock(&self.0).is_empty()
     }
 
-    /// Reports what happened to the pushes that were taken.
+    /// Reports the progress with the pushes that were taken.
     pub(crate) fn report(&self, flow: Flow) -> Reported {
         let mut state = lock(&self.0);
         let ping = state.wants_ping && state.is_empty();
@@ -465,7 +466,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 /// Closes the mailbox and immediately frees the queued pushes, which will not be sent. Only the
-/// numbers of the first trades are kept, because they are sent again after a reconnect.
+/// numbers of the first trades are retained, because trades are sent again after a reconnect.
 fn close(mut state: MutexGuard<'_, State>, kick: Kick) {
     state.kick = Some(kick);
     state.free();

@@ -1,5 +1,5 @@
-//! Encodes quote and trade pushes for the wire: each once, as a packet in a WebSocket frame, whose
-//! bytes all connections share.
+//! Encodes quote and trade pushes as packets in WebSocket frames. Each push is encoded once, and
+//! all connections share the bytes.
 
 use bytes::Bytes;
 use feed::{Print, PrintPrice, Push, QuotePush, Tag, TradeStatus, TradesPush};
@@ -8,7 +8,7 @@ use prost::Message;
 use wire::quote::{self, Command};
 use wire::{FRAME_HEADER_MAX, Opcode, PUSH_HEADER, Packing, push_header, write_frame_header};
 
-/// Least number of decimals in a pushed price.
+/// Minimum number of decimals of a pushed price.
 const DECIMALS: u32 = 3;
 
 pub(crate) fn encode(push: &Push) -> Bytes {
@@ -39,7 +39,7 @@ fn framed(command: Command, message: &impl Message) -> Bytes {
     let mut frame = Vec::with_capacity(written + header.len() + length);
     frame.extend_from_slice(frame_header.get(..written).unwrap_or_default());
     frame.extend_from_slice(&header);
-    // The capacity suffices.
+    // The capacity is sufficient.
     message.encode(&mut frame).ok();
     frame.into()
 }
@@ -69,7 +69,7 @@ pub(crate) fn encode_quote(push: &QuotePush) -> Bytes {
     framed(Command::PushQuote, &message)
 }
 
-/// Returns a status as in the protocol.
+/// Returns the protocol's number of a status.
 pub(crate) fn trade_status(status: TradeStatus) -> i32 {
     match status {
         TradeStatus::Normal => quote::TradeStatus::Normal.into(),
@@ -84,7 +84,7 @@ pub(crate) struct ClockPush {
     pub(crate) now: Timestamp,
     /// Number of the last step.
     pub(crate) step: u64,
-    /// Number of pushes of the last step, the clock included; 0 in a first push.
+    /// Number of pushes of the last step, including the clock; 0 in a first push.
     pub(crate) pushes: usize,
 }
 

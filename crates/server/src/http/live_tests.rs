@@ -270,13 +270,13 @@ async fn a_stream_in_a_world_follows_its_clock_until_the_world_is_deleted() {
     let text = far.read("event: clock", 2).await;
     assert!(text.contains(r#""now":"2026-03-18T01:31:00Z","speed":0,"state":"paused"}"#), "{text}");
     assert!(text.contains(r#""last_done":"301.000""#), "{text}");
-    // A clock that starts and stops is shown without a step.
+    // Starting and stopping the clock sends an event, even without a step.
     let speed = Some(::world::Speed::Factor { thousandths: 1 });
     worlds::run(core, &world, worlds::RunRequest { speed, stop_at: None }).unwrap();
     assert!(far.read("event: clock", 3).await.contains(r#""speed":0.001,"state":"running"}"#));
     worlds::pause(core, &world).unwrap();
     assert!(far.read("event: clock", 4).await.ends_with("\"state\":\"paused\"}\n\n\r\n"), "{}", far.text);
-    // The server's own clock has not moved, and its streams get nothing of the world.
+    // The server's own clock has not moved, and its streams receive no pushes of the world.
     let mut outside = Far::request(&site, &cookie, "/v1/live?symbols=700.HK").await;
     assert!(outside.read("event: clock", 1).await.contains(r#""now":"2026-03-18T01:30:00Z","speed":0.0}"#));
     // The metrics count both.
@@ -314,7 +314,7 @@ async fn a_request_waits_at_most_thirty_seconds_for_the_clock_of_its_world() {
     assert!(text.starts_with("HTTP/1.1 503 ") && text.contains("retry-after: 1"), "{text}");
     assert!(text.contains("the clock of the world is moving"), "{text}");
     assert!(begun.elapsed() >= worlds::WAIT_MAX);
-    // Another request is held meanwhile, and answered as of the end of the movement.
+    // Another request waits meanwhile, and its response is as of the end of the movement.
     let mut waiting = request().await;
     drop(held);
     let text = waiting.read(r#""code""#, 1).await;

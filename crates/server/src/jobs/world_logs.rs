@@ -26,8 +26,8 @@ pub(super) fn write(core: &Arc<Core>) -> Job {
     }
 }
 
-/// Stores the worlds. A failed write is repeated after the usual interval: the steps of the worlds
-/// that move meanwhile do not wait longer. An error is logged when it is new.
+/// Stores the worlds. A failed write is retried after the usual interval, so that the steps of
+/// other worlds do not wait longer. An error is logged when it is new.
 fn write_all(core: &Core, last_error: &Mutex<Option<String>>) -> Progress {
     let written = core.worlds.write_all(&core.access.database());
     let error = written.as_ref().err().map(ToString::to_string);

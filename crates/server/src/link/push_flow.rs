@@ -1,7 +1,7 @@
-//! Flow control of a world's connection: how many of its pushes the client has read, which the
-//! answers to pings show. The clock of the world waits for a client that reads slowly.
+//! Flow control of a world's connection: counts the pushes that the client has read, as shown by
+//! its pongs. The clock of the world waits for a client that reads slowly.
 
-/// Number of pushes after which a ping follows.
+/// Number of pushes after which a ping is sent.
 const PING_AFTER: u32 = 128;
 const _: () = assert!(PING_AFTER <= crate::mailbox::UNANSWERED_MAX);
 
@@ -11,10 +11,10 @@ pub(super) struct PushFlow {
     pushed: u32,
     /// Number in the last ping.
     pinged: u32,
-    /// Number in the last answer to a ping.
+    /// Number in the last pong.
     ponged: u32,
-    /// Whether the client answers pings. Every WebSocket client does; a client on TCP is relied on
-    /// after its first answer to a heartbeat.
+    /// Whether the client answers pings. Every WebSocket client does. A client on TCP is expected
+    /// to after its first answer to a heartbeat.
     is_answering: bool,
 }
 
@@ -40,7 +40,7 @@ impl PushFlow {
         self.pinged
     }
 
-    /// Records an answer to a ping. Answers with a number that was not sent are ignored.
+    /// Records a pong. Pongs with a number that was not sent are ignored.
     pub(super) fn ponged(&mut self, number: u32) {
         self.is_answering = true;
         if number.wrapping_sub(self.ponged) <= self.pinged.wrapping_sub(self.ponged) {
@@ -48,7 +48,7 @@ impl PushFlow {
         }
     }
 
-    /// Returns the number of pushes before a ping that is not answered.
+    /// Returns the number of pushes before an unanswered ping.
     pub(super) fn unanswered(&self) -> u32 {
         if self.is_answering { self.pinged.wrapping_sub(self.ponged) } else { 0 }
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_never_answered_is_not_waited_for() {
+    fn the_clock_does_not_wait_for_a_client_that_never_answered() {
         let mut flow = PushFlow::new(false);
         for _ in 0..PING_AFTER {
             flow.pushed();

@@ -184,7 +184,7 @@ async fn packets_to_the_go_sdk_are_paced_from_the_first_on() {
         mailbox.put(push(number)).unwrap();
     }
     assert_eq!(bursts(&mut far, 20).await, [8, 8, 4]);
-    // Responses count, too. Four pushes count already.
+    // Responses count, too. Four pushes were already counted.
     for id in 0..2 {
         far.request(wire::command::PROFILE, id, Vec::new()).await;
         assert!(matches!(far.see().await, Seen::Packet(Packet::Response { .. })));

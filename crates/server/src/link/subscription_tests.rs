@@ -22,7 +22,7 @@ use crate::market_clock::tests::Stepped;
 
 /// 2026-03-18 09:30:00 in Hong Kong.
 const OPEN: i64 = 1_773_797_400;
-/// U2 and the minute after it, of U14.
+/// The minute of example U2, and the following one of example U14.
 const MINUTES: &str = "700.HK,2026-03-18T09:30:00+08:00,300,302,299,301,10000,3005000\n\
                        700.HK,2026-03-18T09:31:00+08:00,301,303,300,302,8000,2412000\n\
                        9988.HK,2026-03-18T09:30:00+08:00,80,81,79,80.5,1000,80000\n\
@@ -30,7 +30,7 @@ const MINUTES: &str = "700.HK,2026-03-18T09:30:00+08:00,300,302,299,301,10000,30
 const DAYS: &str = "700.HK,2026-03-17,297,299,296,298.6,1000000,298000000\n\
                     700.HK,2026-03-18,300,310,295,308,9000000,2727000000\n";
 
-/// What a client sees of its subscriptions.
+/// The subscriptions that a client sees.
 #[derive(Clone, Debug, PartialEq)]
 enum Pushed {
     Quote(PushQuote),
@@ -119,7 +119,7 @@ async fn pushed(far: &mut Far) -> Pushed {
     }
 }
 
-/// Asserts that nothing is queued: the next packet answers a request sent now.
+/// Asserts that no push is queued: the next packet is the response to a request sent now.
 async fn nothing_more(far: &mut Far) {
     list(far).await;
 }
@@ -166,7 +166,7 @@ async fn s2_s3_the_limit_counts_distinct_securities_of_all_connections() {
     assert_eq!(list(&mut b).await, []);
     let three = subscribe(&mut b, &["9988.HK", "700.HK", "1.HK"], &[1], true).await.unwrap();
     assert_eq!(three, pairs(&[("9988.HK", &[1]), ("700.HK", &[1])]), "1.HK is not stored");
-    // In the order of the answer.
+    // In the order of the response.
     assert_eq!(pushed(&mut b).await.quote().symbol, "9988.HK");
     assert_eq!(pushed(&mut b).await.quote().symbol, "700.HK");
     assert_eq!(list(&mut b).await, pairs(&[("700.HK", &[1]), ("9988.HK", &[1])]));
@@ -178,7 +178,7 @@ async fn s2_s3_the_limit_counts_distinct_securities_of_all_connections() {
     assert_eq!(refused.2, "too many subscriptions: 500 of 500 used, 3 more asked");
     assert_eq!(list(&mut b).await.len(), 2, "nothing of it is subscribed");
     drop(a);
-    // Once the first connection has closed, its securities do not count.
+    // Once the first connection has closed, its securities are not counted.
     while subscribe(&mut b, &["1001.HK"], &[1], true).await.is_err() {
         tokio::task::yield_now().await;
     }
@@ -200,7 +200,7 @@ async fn s4_missing_and_unknown_types_are_refused() {
 }
 
 #[tokio::test]
-async fn s5_symbols_without_right_or_form_are_left_out() {
+async fn s5_symbols_without_a_right_or_with_invalid_form_are_left_out() {
     let house = house(OPEN);
     let account = house.account("ann", 10);
     house.core.access.withdraw(account.account_id, Right::Us, &Actor::Operator, NOW).unwrap();
@@ -253,7 +253,7 @@ async fn s6_s7_types_add_up_and_end_one_by_one() {
 }
 
 #[tokio::test]
-async fn s8_a_resubscription_takes_what_fits_and_is_never_refused() {
+async fn s8_a_resubscription_leaves_out_excess_symbols_and_is_never_refused() {
     let house = house(OPEN);
     let account = house.account("ann", 10);
     let mut far = connected(&house, Kind::WebSocket, &account).await;
@@ -280,7 +280,7 @@ async fn a_stored_security_is_subscribed_before_its_first_candle() {
     let house = house(OPEN - 60);
     let account = house.account("ann", 10);
     let mut far = connected(&house, Kind::WebSocket, &account).await;
-    // Its first candle is later than the clock, so there is nothing for a first push.
+    // Its first candle is later than the clock, so no first push exists.
     let subscribed = subscribe(&mut far, &["9988.HK", "9999.HK"], &[1, 4], true).await.unwrap();
     assert_eq!(subscribed, pairs(&[("9988.HK", &[1, 4])]));
     assert_eq!(list(&mut far).await, pairs(&[("9988.HK", &[1, 4])]));
@@ -330,7 +330,7 @@ async fn s12_a_client_subscribes_to_its_securities_one_by_one() {
         let subscribed = subscribe(&mut far, &[&format!("{number}.HK")], &[1, 4], true).await;
         assert_eq!(subscribed, Ok(Vec::new()), "{number}");
     }
-    // A window of a thousand for commands 6 and 7 together, which other commands do not use.
+    // Commands 6 and 7 share a window of one thousand, which other commands do not use.
     for _ in 0..500 {
         unsubscribe(&mut far, &["700.HK"], &[1], false).await.unwrap();
     }
@@ -370,7 +370,7 @@ async fn s11_pushes_between_candle_request_and_subscription_are_sent() {
     let first = pushed(&mut far).await.quote();
     assert_eq!((first.current_volume, first.timestamp), (0, OPEN + 60));
     nothing_more(&mut far).await;
-    // A second request for the same types repeats the first push, not the trades.
+    // A second request for the same types repeats the first push, but not the trades.
     subscribe(&mut far, &["700.HK"], &[1, 4], true).await.unwrap();
     assert_eq!(pushed(&mut far).await.quote().sequence, first.sequence);
     nothing_more(&mut far).await;
@@ -493,14 +493,14 @@ async fn a_long_movement_ends_with_the_final_state() {
 }
 
 #[tokio::test]
-async fn stored_trades_are_pushed_at_their_second_after_a_subscription() {
+async fn stored_trades_are_pushed_at_their_seconds_after_a_subscription() {
     let trades = "symbol,time,price,volume,direction,type\n\
                   700.HK,2026-03-18T09:30:10+08:00,300,100,,\n700.HK,2026-03-18T09:30:10+08:00,300.2,50,,\n";
     let house = house(OPEN + 5).with_file(trades);
     let account = house.account("ann", 10);
     let mut far = connected(&house, Kind::WebSocket, &account).await;
     subscribe(&mut far, &["700.HK"], &[1, 4], false).await.unwrap();
-    // The publisher has nothing to do now, but must not sleep until the next minute.
+    // The publisher is idle now, but must not sleep until the next minute.
     for _ in 0..2 {
         assert_eq!(live::publish(&house.core).unwrap().next, Some(Timestamp(OPEN + 10)));
     }
@@ -557,7 +557,7 @@ async fn pushed_before(far: &mut Far, command: u8, body: &impl Message) -> Vec<S
 
 /// Property 6, while another thread moves the clock.
 #[tokio::test]
-async fn pushes_are_between_the_answers_to_subscribe_and_unsubscribe() {
+async fn pushes_arrive_only_between_the_responses_to_subscribe_and_unsubscribe() {
     const MINUTES: i64 = 300;
     let rows: String = (0..MINUTES)
         .flat_map(|minute| {
@@ -602,7 +602,7 @@ async fn pushes_are_between_the_answers_to_subscribe_and_unsubscribe() {
 }
 
 #[tokio::test]
-async fn a_new_status_is_pushed_with_the_unchanged_state() {
+async fn a_status_change_is_pushed_with_unchanged_figures() {
     let day = 86_400;
     let house = house(OPEN + 3_600);
     house.import("symbol,from,to\n700.HK,2026-03-19,2026-03-20\n");
@@ -622,7 +622,7 @@ async fn a_new_status_is_pushed_with_the_unchanged_state() {
     nothing_more(&mut far).await;
     assert_eq!(status(&mut far, "700.HK").await, suspended.trade_status);
     assert_eq!(status(&mut far, "9988.HK").await, 0);
-    // It is the first push of whoever comes later, too.
+    // It is the first push of a later subscriber, too.
     step(&house, OPEN + day + 3_600);
     let bob = house.account("bob", 10);
     let mut late = connected(&house, Kind::Tcp, &bob).await;
@@ -635,7 +635,7 @@ async fn a_new_status_is_pushed_with_the_unchanged_state() {
     nothing_more(&mut far).await;
 }
 
-/// Returns the status in the answer to command 11.
+/// Returns the status in the response of command 11.
 async fn status(far: &mut Far, symbol: &str) -> i32 {
     let request = SymbolsRequest { symbol: vec![symbol.to_owned()] };
     let answer: QuoteResponse = far.ask(QUOTE, &request).await.unwrap();
@@ -678,7 +678,7 @@ async fn requests_beyond_the_limit_are_refused_as_a_whole() {
     let text = "too many subscriptions: 2 of 500 used, 499 more asked".to_owned();
     let refused = refusal(&mut far, SUBSCRIBE, encoded(numbered(1..=499), true)).await;
     assert_eq!(refused, (Status::ServerError, 301_605, text));
-    // A thousand requests, each for a security too many.
+    // A thousand requests, each with one security above the limit.
     far.request(SUBSCRIBE, 1, encoded(numbered(1..=498), false)).await;
     assert!(matches!(far.see().await, Seen::Packet(Packet::Response { id: 1, .. })));
     for number in 1_001..2_000 {
@@ -698,7 +698,7 @@ async fn requests_beyond_the_limit_are_refused_as_a_whole() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_subscribed_is_left_out_with_a_reason() {
+async fn symbols_that_cannot_be_subscribed_are_left_out_with_a_reason() {
     let house = house(OPEN);
     let account = house.account("ann", 10);
     let mut far = connected(&house, Kind::WebSocket, &account).await;
@@ -716,7 +716,7 @@ async fn what_cannot_be_subscribed_is_left_out_with_a_reason() {
     let expected = [("700.XX", "malformed"), ("AAPL260717C200000.US", "option"), ("", "malformed")];
     assert_eq!(left_out, expected);
     assert_eq!(subscribed.waiting.iter().map(market::Symbol::as_str).collect::<Vec<_>>(), ["9999.HK"]);
-    // What waits is not listed, and ends with all others.
+    // Pending subscriptions are not listed, and end with all others.
     assert_eq!(list(&mut far).await, pairs(&[("700.HK", &[1])]));
     unsubscribe(&mut far, &["8888.HK", "XX"], &[1], false).await.unwrap();
     unsubscribe(&mut far, &["9999.HK"], &[4], false).await.unwrap();
@@ -726,7 +726,7 @@ async fn what_cannot_be_subscribed_is_left_out_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_reads_is_closed_and_no_other_notices() {
+async fn a_client_that_never_reads_is_closed_without_affecting_others() {
     const SECURITIES: u32 = 500;
     const MINUTES: i64 = 14;
     let rows: String = (0..MINUTES)
@@ -780,7 +780,7 @@ async fn a_client_that_never_reads_is_closed_and_no_other_notices() {
     assert_eq!((close.code, close.reason.as_str()), (1, "too slow: 4096 pushes waiting"));
     assert!(house.hub.links.list(Some(ann.account_id)).is_empty());
     assert_eq!(house.core.live.load().connections, 1);
-    // After its reconnect, the client gets what waited when it was closed.
+    // After its reconnect, the client gets the pushes that were queued when it was closed.
     let mut again = house.connect(Kind::WebSocket);
     again.reconnect(&session).await.unwrap();
     again.ask::<SubscriptionsResponse>(SUBSCRIBE, &request(&["1.HK"], &[4], false)).await.unwrap();
@@ -810,7 +810,7 @@ async fn the_push_queue_can_be_set() {
 }
 
 #[tokio::test]
-async fn a_listener_of_another_region_leaves_all_out() {
+async fn a_listener_of_another_region_leaves_out_all_symbols() {
     let house = house(OPEN);
     let region = access::Region::ALL.into_iter().find(|region| *region != access::Region::default()).unwrap();
     let ann = house.account("ann", 10);
@@ -870,7 +870,7 @@ async fn streams_count_toward_the_limit_like_connections() {
         far.refused(SUBSCRIBE, &request(&["1.HK", "1001.HK", "1002.HK", "1003.HK"], &[1], true)).await;
     assert_eq!(refused.2, "too many subscriptions: 498 of 500 used, 3 more asked");
     subscribe(&mut far, &["1.HK", "1001.HK"], &[1], true).await.unwrap();
-    // A stream leaves out what does not fit.
+    // A stream leaves out the symbols that exceed the limit.
     let second = open(400, 500);
     let streams = house.core.live.list_streams(Some(account.account_id));
     let left_out: Vec<&str> = streams[1].1.left_out.iter().map(|of| of.symbol.as_str()).collect();

@@ -20,11 +20,11 @@ use crate::worlds::{self, RunRequest, Standing, Target, World};
 
 /// 2026-03-18 09:30:00 in Hong Kong.
 const OPEN: i64 = 1_773_797_400;
-/// U2 and the minute after it.
+/// The minute of example U2, and the following one.
 const MINUTES: &str = "700.HK,2026-03-18T09:30:00+08:00,300,302,299,301,10000,3005000\n\
                        700.HK,2026-03-18T09:31:00+08:00,301,303,300,302,8000,2412000\n";
 
-/// Creates a world that stands a minute before the market opens.
+/// Creates a world whose clock is stopped one minute before the market opens.
 fn world(house: &House, owner: &Created, name: &str) -> (Arc<World>, Created) {
     let access = &house.core.access;
     let owner = access.account(owner.account_id).unwrap().unwrap();
@@ -72,15 +72,14 @@ async fn push(far: &mut Far) -> (String, i64, String) {
     }
 }
 
-/// Returns the second that a quote of the clock shows. The answer is the next packet, so that nothing
-/// was pushed before it.
+/// Returns the second that a quote of the clock shows. Asserts that no push precedes the response.
 async fn clock(far: &mut Far) -> i64 {
     let request = SymbolsRequest { symbol: vec!["CLOCK.WORLD".to_owned()] };
     let answer: QuoteResponse = far.ask(QUOTE, &request).await.unwrap();
     answer.secu_quote[0].timestamp - OPEN
 }
 
-/// Lets machine time pass, and moves the running worlds as the job does.
+/// Advances machine time, and moves the running worlds as the job does.
 async fn pass(house: &House, milliseconds: u64) {
     advance(Duration::from_millis(milliseconds)).await;
     worlds::move_running(&house.core);
@@ -97,7 +96,7 @@ async fn w7_at_speed_60_the_next_minute_is_pushed_after_one_second() {
         let request =
             SubscribeRequest { symbol: vec!["700.HK".to_owned()], sub_type: vec![1, 4], is_first_push: true };
         far.ask::<SubscriptionsResponse>(SUBSCRIBE, &request).await.unwrap();
-        // It waits until the pushes are written.
+        // The call waits until the pushes are written.
         let (core, stepping) = (house.core.clone(), world.clone());
         let step = move || worlds::step(&core, &stepping, Target::To(Timestamp(OPEN)), None);
         tokio::task::spawn_blocking(step).await.unwrap().unwrap();
@@ -123,7 +122,7 @@ async fn w7_at_speed_60_the_next_minute_is_pushed_after_one_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_world_without_a_speed_stands_while_machine_time_passes() {
+async fn a_world_without_a_speed_does_not_follow_machine_time() {
     let house = House::with_files(&[(Grain::Minute, MINUTES)]).under(Arc::new(Stepped::at(Timestamp(OPEN))));
     let owner = house.account("ann", 10);
     let (_world, key) = world(&house, &owner, "one");

@@ -71,7 +71,7 @@ impl Market {
         live::publish(&self.house.core).unwrap();
     }
 
-    /// Returns what command 11 answers.
+    /// Returns the response of command 11.
     async fn answer(&mut self, symbol: &str) -> quote::Quote {
         let request = SymbolsRequest { symbol: vec![symbol.to_owned()] };
         let answer: QuoteResponse = self.far.ask(QUOTE, &request).await.unwrap();
@@ -121,7 +121,7 @@ impl Market {
         self.publish(now);
     }
 
-    /// Commits one trade that moves no price.
+    /// Commits one trade that does not change the price.
     fn ingest_volume(&self, at: i64, (second, price, volume): (i64, &str, i64)) {
         let now = self.set(at);
         let mut row = trade("AAPL.US", second, price, volume, None).unwrap();
@@ -169,7 +169,7 @@ impl Market {
         }
     }
 
-    /// Asserts that nothing is queued: the next packet answers a request sent now.
+    /// Asserts that no push is queued: the next packet is the response to a request sent now.
     async fn nothing_more(&mut self) {
         let list: Result<SubscriptionsResponse, _> =
             self.far.ask(SUBSCRIPTIONS, &SubscribeRequest::default()).await;
@@ -246,7 +246,7 @@ async fn i8_a_corrected_minute_changes_the_quote_without_trades() {
     market.ingest(90, "AAPL.US", (Grain::Minute, M), "190.3 190.5 190.1 190.2 2000 380760.5", Some(true));
     let quote = market.quote().await;
     assert_eq!((quote.high.as_str(), quote.current_volume, quote.tag), ("190.500", 0, 0));
-    // I9: an older minute changes the state of the day, too.
+    // I9: an earlier minute also changes the state of the day.
     let late = (Grain::Minute, M - 60);
     market.ingest(95, "AAPL.US", late, "190.1 190.9 190.05 190.3 7 1332", Some(true));
     assert_eq!(market.quote().await.high, "190.900");
@@ -269,7 +269,7 @@ async fn i10_a_second_version_of_the_daily_candle_is_tagged() {
 }
 
 #[tokio::test]
-async fn s9_a_security_that_arrives_begins_with_its_state() {
+async fn s9_a_new_security_is_pushed_with_its_state() {
     let mut market = Market::subscribed("MSFT.US").await;
     market.ingest(12, "MSFT.US", (Grain::Minute, M), "5 5 5 5 1000 5000", Some(false));
     let quote = market.quote().await;
@@ -282,11 +282,11 @@ async fn s9_a_security_that_arrives_begins_with_its_state() {
 }
 
 #[tokio::test]
-async fn single_trades_are_pushed_as_they_are() {
+async fn single_trades_are_pushed_unchanged() {
     let mut market = Market::subscribed("AAPL.US").await;
     market.quote().await;
     market.ingest_trades(10, &[(3, "190.2", 100), (8, "190.4", 50), (3, "190.3", 20)], true);
-    // All of one second in one push.
+    // All trades of one second are in one push.
     assert_eq!(market.prints().await, prints(&[("190.200", 100, 3), ("190.300", 20, 3)]));
     assert_eq!(market.prints().await, prints(&[("190.400", 50, 8)]));
     let quote = market.quote().await;
@@ -295,10 +295,10 @@ async fn single_trades_are_pushed_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_candle_after_its_single_trades_brings_the_rest() {
+async fn a_candle_after_its_single_trades_pushes_only_the_difference() {
     let mut market = Market::subscribed("AAPL.US").await;
     market.quote().await;
-    // Until a candle comes, the fold of the trades is the candle.
+    // Until a candle arrives, the fold of the trades is the candle.
     market.ingest_trades(4, &[(3, "190.2", 100)], false);
     assert_eq!(market.prints().await, prints(&[("190.200", 100, 3)]));
     let quote = market.quote().await;
@@ -313,7 +313,7 @@ async fn a_candle_after_its_single_trades_brings_the_rest() {
     market.ingest_trades(31, &[(30, "190.6", 50)], false);
     assert_eq!(market.prints().await, prints(&[("190.600", 50, 30)]));
     market.ingest(40, "AAPL.US", minute, "190.2 190.6 190.2 190.6 350 66650", Some(true));
-    // The candle is what clients have built already.
+    // The candle equals what clients have built.
     let quote = market.quote().await;
     assert_eq!((quote.last_done.as_str(), quote.volume, quote.current_volume), ("190.600", 4357, 50));
     assert_eq!(quote.timestamp, M + 30);
@@ -355,7 +355,7 @@ async fn candles_and_single_trades_of_a_minute_are_counted_once() {
     market.ingest(30, "AAPL.US", minute, "190.3 190.6 190.3 190.5 1300 247540", Some(false));
     assert_eq!(market.quote().await.volume, 5307);
     assert_eq!(market.house.core.metrics.pushes.unreachable_minutes(), 1);
-    // The next one continues what clients have.
+    // The next candle continues the state that clients have built.
     market.ingest(40, "AAPL.US", minute, "190.3 190.6 190.2 190.5 1400 266575", Some(true));
     assert_eq!(market.prints().await, prints(&[("190.500", 150, 40)]));
     assert_eq!(market.quote().await.current_volume, 100);
@@ -401,7 +401,8 @@ async fn a_candle_does_not_end_the_trades_of_the_next_minute() {
     assert_eq!(market.quote().await.volume, 4107);
     assert_eq!(market.prints().await, prints(&[("190.400", 10, 62)]));
     assert_eq!(market.quote().await.volume, 4117);
-    // Clients cannot add to a minute before their newest one: only the quote has the rest.
+    // Clients cannot add to a minute before their newest one, so only the quote includes the
+    // difference.
     market.ingest(65, "AAPL.US", (Grain::Minute, M), "190.2 190.2 190.2 190.2 100 19020", Some(true));
     market.nothing_more().await;
     market.ingest(66, "AAPL.US", (Grain::Minute, M), "190.2 190.2 190.2 190.2 110 20922", Some(true));
@@ -450,7 +451,7 @@ async fn a_late_regular_minute_has_no_prints_while_early_hours_run() {
 }
 
 #[tokio::test]
-async fn nothing_is_pushed_before_it_is_readable_or_twice() {
+async fn a_row_is_pushed_once_and_only_after_it_is_readable() {
     let mut market = Market::subscribed("AAPL.US").await;
     market.quote().await;
     let now = market.set(5);
@@ -528,19 +529,19 @@ async fn a_new_status_is_pushed_at_half_past_nine() {
     assert_eq!(suspended, expected);
     assert!(suspended.sequence > first.sequence);
     assert_eq!(market.answer("AAPL.US").await.trade_status, suspended.trade_status);
-    // Another subscriber begins with it, and it is not repeated.
+    // Another subscriber begins with the status, and it is not repeated.
     market.subscribe("AAPL.US", true).await;
     assert_eq!(market.quote().await, suspended);
     market.tick(half_past + 600);
     market.nothing_more().await;
-    // It ends two days later.
+    // The status ends two days later.
     market.tick(half_past + 2 * 86_400);
     assert_eq!(market.quote().await.trade_status, i32::from(TradeStatus::Normal));
     market.nothing_more().await;
 }
 
 #[tokio::test]
-async fn pushes_of_rows_have_the_status() {
+async fn pushes_of_rows_include_the_status() {
     let mut market = Market::connected().await;
     market.house.import("symbol,from,to\nAAPL.US,2026-07-15,2026-07-15\n");
     market.subscribe("AAPL.US", true).await;
@@ -568,7 +569,8 @@ async fn a_daily_candle_with_minutes_is_pushed_at_the_end_of_its_day() {
         ("191.000", 1_000_000, 0, M + END, 0)
     );
     assert_eq!(market.answer("AAPL.US").await.last_done, "191.000");
-    // A subscriber after the end begins with it, and a second version is tagged.
+    // A subscriber after the end of the day begins with the daily candle, and a second version is
+    // tagged.
     market.subscribe("AAPL.US", true).await;
     assert_eq!(market.quote().await, quote);
     market.tick(END + 60);
@@ -602,7 +604,7 @@ async fn a_daily_candle_without_minutes_is_the_state_of_its_day() {
 }
 
 #[tokio::test]
-async fn the_first_push_has_the_part_of_the_minute_that_is_stored() {
+async fn the_first_push_includes_the_stored_part_of_the_minute() {
     let mut market = Market::connected().await;
     market.ingest(20, "AAPL.US", (Grain::Minute, M), "190.3 190.6 190.3 190.5 1200 228500", Some(false));
     market.subscribe("AAPL.US", true).await;
@@ -613,7 +615,7 @@ async fn the_first_push_has_the_part_of_the_minute_that_is_stored() {
 }
 
 #[tokio::test]
-async fn answers_have_the_time_of_the_last_push() {
+async fn responses_have_the_time_of_the_last_push() {
     let mut market = Market::connected().await;
     let minute = (Grain::Minute, M);
     market.ingest(20, "AAPL.US", minute, "190.3 190.6 190.3 190.5 1200 228500", Some(false));
@@ -655,21 +657,21 @@ async fn pushes_between_a_candle_request_and_the_subscription_are_sent() {
     market.ingest(50, "AAPL.US", minute, "190.3 190.6 190.1 190.2 2100 399780.5", Some(false));
     assert_eq!(market.prints().await, prints(&[("190.200", 100, 50)]));
     market.quote().await;
-    // A second subscription has them already.
+    // A second subscription does not repeat them.
     market.subscribe("AAPL.US", true).await;
     market.quote().await;
     market.nothing_more().await;
 }
 
 #[tokio::test]
-async fn trades_missed_while_the_link_was_down_are_sent_once() {
+async fn trades_missed_during_a_disconnection_are_sent_once() {
     let mut market = Market::subscribed("AAPL.US").await;
     market.quote().await;
     let minute = (Grain::Minute, M);
     market.ingest(5, "AAPL.US", minute, "190.3 190.3 190.3 190.3 500 95150", Some(false));
     market.prints().await;
     market.quote().await;
-    // Another client gets the pushes when they are due, so that both can be compared.
+    // Another client gets the pushes when they are due, for comparison.
     let bob = market.house.account("bob", 10);
     let (other, _) = market.house.signed_in(Kind::WebSocket, &bob).await;
     let gone = std::mem::replace(&mut market.far, other);
@@ -742,7 +744,7 @@ async fn a_minute_without_a_candle_is_shown_as_the_fold_of_its_trades() {
     }
     let answer = market.answer("AAPL.US").await;
     assert_eq!((answer.last_done.as_str(), answer.volume, answer.timestamp), ("190.400", 4157, M + 8));
-    // Also when the minute is over, for a client that subscribes then, and after a late trade.
+    // Also after the end of the minute, for a new subscriber, and after a late trade.
     market.tick(70);
     assert_eq!(market.answer("AAPL.US").await.volume, 4157);
     market.ingest_trades(71, &[(65, "190.5", 10)], false);
@@ -785,7 +787,7 @@ async fn a_first_push_continues_the_numbers_after_a_restart() {
         assert!(pushed.sequence > last);
         last = pushed.sequence;
     }
-    // The end of the day is numbered by its time.
+    // The push at the end of the day is numbered by its time.
     market.ingest(300, "AAPL.US", (Grain::Day, MIDNIGHT), "190 192 189 191 1000000 190500000", None);
     market.tick(END);
     let end = market.quote().await.sequence;
@@ -803,7 +805,7 @@ async fn a_batch_that_is_merged_after_a_subscription_has_higher_numbers() {
     let mut market = Market::connected().await;
     let minute = (Grain::Minute, M);
     market.ingest(5, "AAPL.US", minute, "190.3 190.3 190.3 190.3 500 95150", Some(false));
-    // Merged by another process: this one has not published it.
+    // Merged by another process, and not published by this one.
     let now = market.set(20);
     let row = CandleInput {
         symbol: "AAPL.US".parse().unwrap(),
@@ -823,10 +825,10 @@ async fn a_batch_that_is_merged_after_a_subscription_has_higher_numbers() {
 }
 
 #[tokio::test]
-async fn seconds_of_many_trades_have_their_own_numbers() {
+async fn seconds_with_many_trades_have_unique_numbers() {
     let mut market = Market::subscribed("AAPL.US").await;
     market.quote().await;
-    // One second in more rows than its first row has numbers for, with another in between.
+    // More trades of one second than numbers for its first row, with another second in between.
     let mut trades = vec![(3, "190.2", 1); 4_998];
     trades.insert(1, (4, "190.3", 7));
     market.ingest_trades(10, &trades, false);

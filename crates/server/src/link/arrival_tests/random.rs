@@ -1,5 +1,6 @@
-//! S1 under the machine clock: after each of many random batches, a model of a client that is fed
-//! with the pushes has the candles and the quote that commands 11, 18, 19, 26 and 27 answer.
+//! Property S1 under the machine clock. After each of many random batches, a client model that has
+//! received the pushes has the same candles and quote as the responses of commands 11, 18, 19, 26
+//! and 27.
 
 use wire::command::{CALC_INDEXES, HISTORY, INTRADAY};
 use wire::quote::{
@@ -33,7 +34,7 @@ impl Rng {
     }
 }
 
-/// A candle of which prices are in hundred-millionths.
+/// A candle with prices in hundred-millionths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Built {
     stamp: i64,
@@ -54,7 +55,7 @@ impl Built {
         Built { stamp: candle.timestamp, prices, volume: candle.volume, turnover }
     }
 
-    /// Adds a print. All prints have a type that moves the price and volume, or the volume alone.
+    /// Adds a print. All prints have a type that updates price and volume, or only the volume.
     fn add(&mut self, print: &quote::Trade, minutes: i64) {
         let (stamp, price) = (begin(print.timestamp, minutes), exact(&print.price));
         if stamp < self.stamp {
@@ -72,12 +73,13 @@ impl Built {
     }
 }
 
-/// Returns the stamp of the candle of a time: they are counted from the open, at 09:30.
+/// Returns the stamp of the candle that contains a time. Candles are counted from the open at
+/// 09:30.
 fn begin(time: i64, minutes: i64) -> i64 {
     time - (time - OPEN).rem_euclid(minutes * 60)
 }
 
-/// What the feed knows of a minute: prices in cents, and turnover in cents.
+/// State of a minute at the feed. Prices and turnover are in cents.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     prices: [i64; 4],
@@ -115,7 +117,7 @@ impl Market {
         answer.candlesticks.last().unwrap().clone()
     }
 
-    /// Compares the answers to commands 18, 26 and 27 with those to 11 and 19.
+    /// Compares the responses of commands 18, 26 and 27 with those of 11 and 19.
     async fn others(&mut self, minute: &Candlestick, last: &PushQuote, context: &str) {
         let symbol = "AAPL.US".to_owned();
         let line: IntradayResponse = {
@@ -150,7 +152,7 @@ impl Market {
 
     /// Takes the queued pushes.
     async fn take(&mut self, built: &mut [Built; LENGTHS.len()], last: &mut PushQuote) {
-        // An answer goes before the pushes that still wait in the mailbox.
+        // A response is sent before the pushes that are still in the mailbox.
         let mailbox = self.house.mailbox(&self.account);
         while mailbox.quotes_waiting() > 0 {
             tokio::task::yield_now().await;
@@ -175,7 +177,7 @@ impl Market {
 }
 
 #[tokio::test]
-async fn answers_show_what_the_pushes_of_random_batches_have_built() {
+async fn responses_equal_the_state_built_from_pushes_of_random_batches() {
     let mut market = Market::subscribed("AAPL.US").await;
     let mut last = market.quote().await;
     let mut rng = Rng(0x5eed_0001);
@@ -189,13 +191,13 @@ async fn answers_show_what_the_pushes_of_random_batches_have_built() {
     for minute in 0..MINUTES {
         let (start, stamp) = (minute * 60, M + minute * 60);
         let mut known: Option<Known> = None;
-        // Trades of a minute build its candle, or are beside its candles.
+        // Trades of a minute either build its candle, or are sent in addition to its candles.
         let builds = rng.one_in(3);
         for (is_built, minutes) in is_built.iter_mut().zip(LENGTHS) {
             *is_built |= begin(stamp, minutes) == stamp;
         }
         let mut is_correct = true;
-        // Whether clients have what answers show: a candle hides the trades after it.
+        // Whether clients have the same state as the responses. A candle hides the trades after it.
         let (mut is_shown, mut has_candle) = (true, false);
         let mut at = start;
         for _ in 0..2 + rng.below(5) {
