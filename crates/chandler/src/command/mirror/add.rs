@@ -22,7 +22,7 @@ const NAME_MAX: usize = 30;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Name of the mirror: small letters, digits and dashes
+    /// Name of the mirror: lower-case letters, digits and hyphens
     name: String,
     /// HTTP address of the server [default: LONGBRIDGE_HTTP_URL]
     #[arg(long, value_name = "URL")]
@@ -63,7 +63,7 @@ pub(super) fn add(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let http_url = arguments.http_url.clone().or_else(|| variable("HTTP_URL"));
     let http_url =
         http_url.ok_or_else(|| usage("which server? add --http-url URL, or set LONGBRIDGE_HTTP_URL"))?;
-    // A quote address of the environment belongs to the HTTP address of the environment.
+    // A quote address from the environment belongs to the HTTP address from the environment.
     let quote_url = match (&arguments.quote_url, &arguments.http_url) {
         (Some(url), _) => Some(url.clone()),
         (None, None) => variable("QUOTE_WS_URL"),

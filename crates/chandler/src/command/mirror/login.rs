@@ -1,4 +1,4 @@
-//! Credentials of a mirror: sealed in the store, or those of `chandler login`.
+//! Credentials of a mirror: encrypted in the store, or the login of `chandler login`.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::remote::oauth::Provider;
 use crate::remote::session::fresh_token;
 use crate::sdk::{Url, exposed};
 
-/// Names of the variables with a secret, in the order in which they are tried.
+/// Variables with a secret, in the order in which they are read.
 const PREFIXES: [&str; 3] = ["CHANDLER_MIRROR", "LONGBRIDGE", "LONGPORT"];
 
 /// The encrypted secrets of a mirror.
@@ -29,7 +29,8 @@ struct Secrets {
     access_token: Secret,
 }
 
-/// Returns the value of the first variable that is set: `CHANDLER_MIRROR_…`, then those of the SDKs.
+/// Returns the value of the first variable that is set. `CHANDLER_MIRROR_…` precede those of the
+/// SDKs.
 pub(super) fn variable(name: &str) -> Option<String> {
     let values = PREFIXES.iter().filter_map(|prefix| std::env::var(format!("{prefix}_{name}")).ok());
     values.map(|value| value.trim().to_owned()).find(|value| !value.is_empty())
@@ -50,7 +51,7 @@ pub(super) fn seal(access: &Access, name: &str) -> Result<Vec<u8>, Failure> {
     Ok(access.seal_mirror(name, &text)?)
 }
 
-/// Opens connections of a mirror. The token of a login is renewed before each connection.
+/// Opens connections of a mirror. A login's token is renewed before each connection.
 pub(super) struct MirrorServer<'a> {
     row: &'a MirrorRow,
     settings: Settings,

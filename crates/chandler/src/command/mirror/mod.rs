@@ -23,15 +23,15 @@ pub(crate) struct Arguments {
 enum Command {
     /// Add a source: its addresses, and the credentials of your account there
     Add(add::Arguments),
-    /// Set the list of securities, and show what a run would request; requests only the limits
+    /// Set the list of securities, and show what a run would request; only the limits are requested
     Plan(plan::Arguments),
-    /// Collect what is missing; an interrupted run continues where it was
+    /// Collect missing candles; an interrupted run is resumed
     Run(run::Arguments),
-    /// Show how far the mirrors are, what is left of the month, and what was reported
+    /// Show the progress of mirrors, the remaining monthly quota, and reports
     Status(status::Arguments),
-    /// Compare our adjusted daily candles with those that were received
+    /// Compare our adjusted daily candles with the received ones
     Verify(verify::Arguments),
-    /// Remove a source and its credentials; its candles stay
+    /// Remove a source and its credentials, but not its candles
     Remove(add::Removal),
 }
 

@@ -1,5 +1,5 @@
-//! What the commands of a mirror share: the mirror by its name, the terms of its source, and what its
-//! securities have already.
+//! Shared by the commands of a mirror: finding it by name, accepting the terms of its source, and
+//! listing the stored days of its securities.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::count;
 
-/// Returns the mirror of this name. Without a name, the only one.
+/// Returns the mirror with this name. Without a name, returns the only mirror.
 pub(super) fn find(store: &Store, name: Option<&str>) -> Result<MirrorRow, Failure> {
     let mut reader = store.reader()?;
     let mut all = reader.view().mirrors()?;
@@ -33,8 +33,8 @@ pub(super) fn find(store: &Store, name: Option<&str>) -> Result<MirrorRow, Failu
     }
 }
 
-/// Notes that the user accepts responsibility for the terms of the other service, before the first
-/// request.
+/// Records that the user accepts responsibility for the terms of the other service, before the
+/// first request.
 pub(super) fn accept_terms(
     store: &Store,
     row: MirrorRow,
@@ -62,7 +62,7 @@ pub(super) fn accept_terms(
     Ok(MirrorRow { settings: text, ..row })
 }
 
-/// Returns the complete days of the listed securities, which are not requested.
+/// Returns the complete days of the listed securities, which need not be requested.
 pub(super) fn present(
     store: &Store,
     row: &MirrorRow,
@@ -106,7 +106,7 @@ pub(super) fn until(minutes: u64) -> String {
     }
 }
 
-/// Shows no progress.
+/// Ignores progress.
 pub(super) struct Silent;
 
 impl Watch for Silent {

@@ -21,27 +21,27 @@ use crate::output::{self, Format, count, thousands};
 pub(super) struct Arguments {
     /// The mirror
     name: String,
-    /// Securities to collect; without any, the list stays
+    /// Securities to collect; without any, the list is unchanged
     symbols: Vec<String>,
     /// Periods to collect: day, 1m [default: day,1m]
     #[arg(long, value_name = "PERIOD,…", value_delimiter = ',')]
     period: Vec<String>,
-    /// First date [default: what the source has]
+    /// First date [default: the earliest date of the source]
     #[arg(long, value_name = "DATE")]
     from: Option<Date>,
     /// Last date [default: the latest day]
     #[arg(long, value_name = "DATE")]
     to: Option<Date>,
-    /// Trading hours of minutes in the US
+    /// Trading hours of US minute candles
     #[arg(long, value_enum)]
     sessions: Option<SessionsArgument>,
-    /// Request only what the store does not have
+    /// Do not request candles that the store already has
     #[arg(long)]
     fill_gaps: bool,
-    /// At most this many securities a month, if the source allows more
+    /// Maximum number of securities per month, if the source allows more
     #[arg(long, value_name = "N")]
     quota: Option<u32>,
-    /// At most this many new securities
+    /// Maximum number of new securities
     #[arg(long, value_name = "N")]
     max_new: Option<usize>,
     /// Share of the permitted rate, such as 0.5

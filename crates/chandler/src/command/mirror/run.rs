@@ -1,4 +1,4 @@
-//! `chandler mirror run`: collects what is missing.
+//! `chandler mirror run`: collects missing candles.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -27,26 +27,26 @@ pub(super) struct Arguments {
     /// Also request the last days again, because sources correct them
     #[arg(long)]
     again: bool,
-    /// Request everything since a date again
+    /// Request all candles since a date again
     #[arg(long, value_name = "DATE", conflicts_with = "again")]
     since: Option<Date>,
-    /// Also collect the day in progress
+    /// Also collect the current day
     #[arg(long)]
     today: bool,
-    /// Request only what the store does not have
+    /// Do not request candles that the store already has
     #[arg(long)]
     fill_gaps: bool,
     /// Run again after this time, such as 1d or 12h, until stopped
     #[arg(long, value_name = "TIME", value_parser = interval)]
     every: Option<Duration>,
-    /// At most this many new securities
+    /// Maximum number of new securities
     #[arg(long, value_name = "N")]
     max_new: Option<usize>,
-    /// At most this many securities a month, if the source allows more
+    /// Maximum number of securities per month, if the source allows more
     #[arg(long, value_name = "N")]
     quota: Option<u32>,
     /// Share of the permitted rate, such as 0.5, if other programs use the account; `unlimited` for
-    /// a server of your own that has no limits
+    /// your own server without limits
     #[arg(long, value_name = "SHARE")]
     rate: Option<Rate>,
     /// You are responsible for the terms of the other service, which may forbid storing its data
@@ -121,18 +121,18 @@ pub(super) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         };
         match result {
             Ok(report) => show(&row.name, &report, arguments.format)?,
-            // The next round tries again.
+            // The next round retries.
             Err(error) => output::note(format_args!("chandler: {error}")),
         }
         if wait(every, &stop) {
             return Ok(());
         }
-        // What the source has corrected since is collected with the new days.
+        // Later rounds also collect corrections.
         recheck = Some(Recheck::Again);
     }
 }
 
-/// Waits, and returns whether the user has stopped it.
+/// Waits, and returns whether the user has interrupted the wait.
 fn wait(time: Duration, stop: &AtomicBool) -> bool {
     let until = std::time::Instant::now() + time;
     while std::time::Instant::now() < until {
@@ -144,7 +144,7 @@ fn wait(time: Duration, stop: &AtomicBool) -> bool {
     stop.load(Ordering::Relaxed)
 }
 
-/// Shows progress as a bar, or as a line for each tenth where there is no terminal.
+/// Shows progress as a bar, or without a terminal as a line for each tenth.
 struct Shown<'a> {
     bar: &'a Bar,
     last: std::cell::Cell<u64>,

@@ -1,4 +1,4 @@
-//! `chandler mirror status`: how far the mirrors are.
+//! `chandler mirror status`: shows the progress of mirrors.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -20,7 +20,7 @@ use crate::output::{self, Column, Format, thousands};
 pub(super) struct Arguments {
     /// Only this mirror
     name: Option<String>,
-    /// List what was reported: calendars, revised series, factors
+    /// List reports: differences of calendars, revised series, problems with factors
     #[arg(long)]
     reports: bool,
     #[arg(long, value_enum, default_value_t)]
@@ -30,7 +30,7 @@ pub(super) struct Arguments {
 /// Maximum number of listed reports.
 const REPORTS_MAX: u32 = 1_000;
 
-/// What is known about one mirror.
+/// Status of one mirror.
 struct Known {
     row: MirrorRow,
     settings: Settings,
@@ -125,7 +125,7 @@ impl Known {
         })
     }
 
-    /// Returns the number of securities with jobs that are all done.
+    /// Returns the number of securities whose jobs are all complete.
     fn complete(&self) -> usize {
         let begun: BTreeSet<&Symbol> = self.jobs.iter().map(|job| &job.symbol).collect();
         let open: BTreeSet<&Symbol> =

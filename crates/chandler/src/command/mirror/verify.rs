@@ -1,4 +1,4 @@
-//! `chandler mirror verify`: compares our adjusted days with those that were received.
+//! `chandler mirror verify`: compares our adjusted days with the received ones.
 
 use std::io::Write;
 
@@ -19,10 +19,10 @@ use crate::output::{self, Column, Format, count, thousands};
 pub(super) struct Arguments {
     /// The mirror; may be omitted if there is only one
     name: Option<String>,
-    /// Only a share of the securities, such as 1%
+    /// Compare only a share of the securities, such as 1%
     #[arg(long, value_name = "SHARE")]
     sample: Option<String>,
-    /// Selects other securities for the sample
+    /// Seed of the sample
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     #[arg(long, value_enum, default_value_t)]

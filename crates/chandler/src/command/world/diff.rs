@@ -1,4 +1,4 @@
-//! `chandler world diff`: the first difference of two runs.
+//! `chandler world diff`: finds the first difference between two runs.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -35,11 +35,11 @@ struct Run<'a> {
     versions: BTreeMap<String, Vec<Value>>,
 }
 
-/// What two runs have in common.
+/// Result of comparing two runs.
 struct Compared {
     /// Number of equal events and steps.
     equal: u64,
-    /// The first events or steps that differ. `None` if a run has no more.
+    /// The first events or steps that differ. `None` if a run has ended.
     difference: Option<[Option<Value>; 2]>,
     /// Securities whose data differs, with the versions that each run has read.
     data: Vec<(String, [Vec<Value>; 2])>,
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
         Ok(Run { lines: Lines::after(client, path_of(name)?, 0), versions: BTreeMap::new() })
     }
 
-    /// Returns the next event or step, and notes the data that was read before it.
+    /// Returns the next event or step, and records the data that was read before it.
     fn next(&mut self) -> Result<Option<Value>, Failure> {
         while let Some(line) = self.lines.next()? {
             match field(&line, "kind").as_str() {
@@ -118,7 +118,7 @@ impl<'a> Run<'a> {
                 Some("data") => {
                     let (entry, versions) = (field(&line, "entry"), field(field(&line, "entry"), "versions"));
                     let of_symbol = self.versions.entry(text(entry, "symbol")).or_default();
-                    // A server that was restarted notes the same versions again.
+                    // A restarted server adds the same versions to the log again.
                     if !of_symbol.contains(versions) {
                         of_symbol.push(versions.clone());
                     }

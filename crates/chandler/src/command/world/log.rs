@@ -1,4 +1,4 @@
-//! `chandler world log`: what was done in a world, line by line.
+//! `chandler world log`: prints the log of a world, line by line.
 
 use std::collections::VecDeque;
 
@@ -39,7 +39,7 @@ impl Log {
             shown.push(line);
         }
         if self.format == Format::Json {
-            // Events have the times of the journal.
+            // The times of events are in the journal entries.
             return json(&serde_json::json!({"lines": shown}));
         }
         let columns = [Column::Right("line"), Column::Left("time"), Column::Right("step")];

@@ -1,4 +1,4 @@
-//! `chandler world`: accounts with a market clock of their own, in the local store or on a server.
+//! `chandler world`: accounts with their own market clocks, in the local store or on a server.
 
 mod diff;
 mod log;
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Create a world; prints the environment variables with which the public SDKs enter it
+    /// Create a world, and print the environment variables that connect the public SDKs to it
     Create(Box<Create>),
     /// List the worlds of an account
     List(List),
@@ -44,21 +44,21 @@ enum Action {
     Start(Start),
     /// Stop the clock of a running world
     Pause(Named),
-    /// Stop the clock of a world for good
+    /// Stop the clock of a world permanently
     End(Named),
     /// Run a program in a new world or in an existing one, and report on its trades
     Run(Box<run::Arguments>),
-    /// Copy a world as of an instant; prints the environment variables as `create` does
+    /// Copy a world as of an instant, and print the environment variables as `create` does
     Fork(Fork),
-    /// Create another API key of a world; prints the environment variables as `create` does
+    /// Create another API key of a world, and print the environment variables as `create` does
     Token(Token),
-    /// Set the clock of a world back; what its account did since then is archived
+    /// Set the clock of a world back; later changes of its account are archived
     Reset(Reset),
     /// Delete a world that has ended, or has not begun
     Delete(Named),
-    /// Show what was done in a world, line by line
+    /// Show the log of a world, line by line
     Log(log::Log),
-    /// Compare two runs; prints the first difference, and exits with 1 if there is one
+    /// Compare two runs: print the first difference, and exit with 1 if there is one
     Diff(diff::Diff),
 }
 
@@ -75,7 +75,7 @@ struct Create {
     /// Market seconds per second, 0.001 to 1000000, or max; 0: only steps move the clock
     #[arg(long, value_name = "N|max", default_value = "0")]
     speed: String,
-    /// Whether a running clock jumps over hours in which no market is open
+    /// Whether a running clock skips hours in which no market is open
     #[arg(long, value_enum, default_value_t)]
     skip: SkipName,
     /// Markets whose trading hours count
@@ -93,15 +93,16 @@ struct Create {
     /// Rate limit and quota: none, or those of the owner
     #[arg(long, value_enum, default_value_t)]
     limits: LimitsName,
-    /// Once started, the world steps by itself after this time without requests, such as 50ms
+    /// Once started, the world steps automatically after this time without requests, such as 50ms
     #[arg(long, value_name = "TIME", value_parser = quiet_ms)]
     auto: Option<u32>,
-    /// Whether a running world pauses when its last connection is lost, and goes on with the next one
+    /// Whether a running world pauses when its last connection is closed, and resumes with the next
+    /// one
     #[arg(long, value_enum, default_value_t)]
     pause_when_alone: Switch,
     #[command(flatten)]
     paper: PaperFlags,
-    /// The address at which programs reach the server [default: that of --server, or http://127.0.0.1:8080]
+    /// Address of the server for programs [default: that of --server, or http://127.0.0.1:8080]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     #[command(flatten)]
@@ -200,7 +201,7 @@ struct Fork {
     /// Instant as of which the world is copied [default: now]
     #[arg(long, value_name = "INSTANT")]
     at: Option<String>,
-    /// The address at which programs reach the server [default: that of --server, or http://127.0.0.1:8080]
+    /// Address of the server for programs [default: that of --server, or http://127.0.0.1:8080]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     #[command(flatten)]
@@ -213,7 +214,7 @@ struct Fork {
 struct Token {
     /// Name of the world
     name: String,
-    /// The address at which programs reach the server [default: that of --server, or http://127.0.0.1:8080]
+    /// Address of the server for programs [default: that of --server, or http://127.0.0.1:8080]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     #[command(flatten)]
@@ -304,7 +305,7 @@ impl Start {
     }
 }
 
-/// Parses a time of silence, such as `50ms` or `2s`.
+/// Parses a quiet time, such as `50ms` or `2s`.
 fn quiet_ms(text: &str) -> Result<u32, String> {
     let wrong = || format!("{text:?} is not a time: write 50ms or 2s");
     let (number, unit) = match text.strip_suffix("ms") {
@@ -348,7 +349,7 @@ impl Reset {
     }
 }
 
-/// Returns the address at which programs reach the server.
+/// Returns the address of the server for programs.
 fn url_of(flag: Option<&str>, client: &Client) -> Result<Url, Failure> {
     match (flag, client) {
         (Some(url), _) => Url::parse(url),
@@ -357,7 +358,7 @@ fn url_of(flag: Option<&str>, client: &Client) -> Result<Url, Failure> {
     }
 }
 
-/// Prints a new world with the environment variables that enter it.
+/// Prints a new world and its environment variables.
 fn print_created(created: Value, url: &Url, format: Format) -> Result<(), Failure> {
     let credentials = credentials_of(&created);
     if format == Format::Json {

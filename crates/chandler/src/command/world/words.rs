@@ -1,4 +1,4 @@
-//! Arguments and answers that the commands of `chandler world` have in common.
+//! Arguments and responses that the commands of `chandler world` share.
 
 use access::Secret;
 use clap::ValueEnum;
@@ -28,7 +28,7 @@ impl SkipName {
 
 /// Returns the path of a world's endpoints.
 pub(super) fn path_of(name: &str) -> Result<String, Failure> {
-    // A name with other letters would be another path.
+    // A name with other characters would change the path.
     let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || !name.bytes().all(is_name) {
         return Err(usage(format!("{name:?} is not a name of a world: 1 to 40 of a-z, 0-9 and -")));

@@ -2,21 +2,21 @@
 
 use std::fmt::Write;
 
-/// Widths of the two forms of a chart, of which the style sheet shows one.
+/// Widths of the two forms of a chart. The style sheet shows one of them.
 const WIDE: f64 = 960.0;
 const NARROW: f64 = 360.0;
-/// Space around the lines, for the labels on the right and below.
+/// Margins around the lines, for the labels on the right and at the bottom.
 const LEFT: f64 = 2.0;
 const RIGHT: f64 = 56.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 30.0;
-/// Wanted number of steps between horizontal lines.
+/// Desired number of intervals between horizontal lines.
 const STEPS: f64 = 4.0;
 
 /// A line through one value for each label.
 pub(super) struct Line<'a> {
     pub(super) class: &'static str,
-    /// Class of the area between the line and the base. Empty for none.
+    /// Class of the area between the line and the base, or an empty string for none.
     pub(super) area: &'static str,
     pub(super) values: &'a [f64],
 }
@@ -26,7 +26,7 @@ pub(super) struct Chart<'a> {
     pub(super) height: f64,
     /// Value at which areas end, which is always visible.
     pub(super) base: f64,
-    /// Labels of the values, of which the first, the middle and the last are shown.
+    /// Labels of the values. The first, the middle and the last one are shown.
     pub(super) labels: &'a [String],
     pub(super) lines: &'a [Line<'a>],
     /// Formats a value of the vertical axis.
@@ -108,11 +108,11 @@ impl Chart<'_> {
     }
 }
 
-/// Returns the smallest of 1, 2, 2.5 and 5 times a power of ten that is not less than `least`.
+/// Returns the smallest number that is at least `least` and is 1, 2, 2.5 or 5 times a power of ten.
 fn round_step(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     let factors = [1.0, 2.0, 2.5, 5.0].into_iter().map(|factor| factor * power);
-    // The tolerance is for values such as 0.1, which have no exact representation.
+    // The tolerance is for values such as 0.1, which are not exact in binary.
     factors.into_iter().find(|step| *step >= least * (1.0 - 1e-9)).unwrap_or(10.0 * power)
 }
 
@@ -131,7 +131,7 @@ impl Scale {
     fn lines(&self) -> impl Iterator<Item = f64> {
         let (low, step) = (self.low, self.step);
         let count = ((self.high - self.low) / self.step).round() as u32;
-        // Zero is not written as -0.
+        // Avoids -0.
         (0..=count)
             .map(move |number| low + step * f64::from(number))
             .map(move |value| if value.abs() < step / 1e3 { 0.0 } else { value })

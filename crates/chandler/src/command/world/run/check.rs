@@ -8,7 +8,7 @@ use trading::Money;
 
 use super::report::{Figure, ParseFigureError, Report};
 
-/// Maximum number of conditions of a run.
+/// Maximum number of conditions per run.
 pub(super) const CHECKS_MAX: usize = 100;
 
 /// A figure, a comparison and a number: `trades >= 10`, `return > 5%`.
@@ -52,7 +52,7 @@ impl FromStr for Check {
         let (at, symbol, comparison) = Comparison::ALL
             .into_iter()
             .filter_map(|(symbol, comparison)| Some((text.find(symbol)?, symbol, comparison)))
-            // At one place, `<=` is meant rather than `<`.
+            // At the same position, `<=` takes precedence over `<`.
             .min_by_key(|(at, symbol, _)| (*at, usize::MAX - symbol.len()))
             .ok_or_else(form)?;
         let (name, rest) = (text.get(..at), text.get(at + symbol.len()..));
@@ -100,12 +100,12 @@ impl Comparison {
     }
 }
 
-/// A check with the value that was found.
+/// A check with the actual value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CheckResult {
     pub(super) text: String,
     pub(super) figure: Figure,
-    /// The value as text. `None` if the figure has no value, which fails the check.
+    /// The value as text. `None` if the figure has no value, in which case the check fails.
     pub(super) value: Option<String>,
     pub(super) passed: bool,
 }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_advice() {
+    fn invalid_checks_are_refused_with_advice() {
         for (text, says) in [
             ("", "write a figure, a comparison and a number"),
             ("return", "write a figure, a comparison and a number"),

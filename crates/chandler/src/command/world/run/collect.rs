@@ -1,4 +1,4 @@
-//! Reads what a run did from its account, with the world's token.
+//! Reads the results of a run from its account, with the world's token.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,7 +16,7 @@ use crate::remote::field;
 
 /// Maximum number of days of an equity curve that the server returns.
 const DAYS_MAX: i64 = 3_000;
-/// Maximum number of securities in the benchmark, each of which takes two requests.
+/// Maximum number of securities in the benchmark. Each one takes two requests.
 const BENCHMARK_MAX: usize = 200;
 const DAY_SECONDS: i64 = 86_400;
 
@@ -28,7 +28,7 @@ pub(super) struct Opening {
     held: Vec<Holding>,
 }
 
-/// What a run did, and facts that limit what the figures mean.
+/// The results of a run, and notes on the limits of the figures.
 pub(super) struct Collected {
     pub(super) record: RunRecord,
     pub(super) notes: Vec<String>,
@@ -45,7 +45,7 @@ fn no_value(equity: &Value) -> Failure {
     anyhow!("the account has no value in HKD: {}", text(equity, "missing")).into()
 }
 
-/// Returns the instant of a world, as in `GET /v1/world`.
+/// The instant of a world in `GET /v1/world`.
 pub(super) fn now(world: &Value) -> Result<Timestamp, Failure> {
     instant(world, "now")
 }
@@ -101,7 +101,7 @@ fn valuations(
     let mut last_at = begin;
     for point in rows(&equity, "points") {
         let (at, date) = (seconds(point, "at")?, date(point, "date")?);
-        // The value now is that of the last date, if the run has ended at that date's end.
+        // If the run ended at the end of the last date, the current value is that date's.
         if at <= last_at || date < first {
             continue;
         }
@@ -149,7 +149,7 @@ fn fills(client: &Client, begin: Timestamp) -> Result<Vec<Fill>, Failure> {
             Fill { at, symbol, currency, side, quantity: quantity(row)?, price: price_of(row, "price")? };
         found.push((at, id, fill));
     }
-    // The ids of executions have one length and grow.
+    // Ids of executions have a fixed length and increase.
     found.sort_by(|(at, id, _), (other_at, other, _)| {
         (at, id.len(), id.as_str()).cmp(&(other_at, other.len(), other.as_str()))
     });
@@ -165,7 +165,7 @@ fn currency_of(symbol: &Symbol) -> Currency {
     }
 }
 
-/// Returns the number of orders since `begin`, and those that were rejected.
+/// Returns the number of orders since `begin`, and the number of rejected ones.
 fn orders(client: &Client, begin: Timestamp) -> Result<(u64, Vec<RefusedOrder>), Failure> {
     let earlier = OrdersQuestion { history: Some(Between::default()), ..OrdersQuestion::default() };
     let (earlier, today) = (client.orders(&earlier)?, client.orders(&OrdersQuestion::default())?);
@@ -240,8 +240,8 @@ fn prices(
     Ok(found)
 }
 
-/// Reads the closes of a security, and its first price since `begin`: the open of its first minute,
-/// or of its first day if it has no minutes.
+/// Reads the closes of a security and its first price since `begin`, which is the open of its first
+/// minute, or of its first day if it has no minutes.
 fn series(
     client: &Client,
     symbol: &Symbol,
@@ -261,7 +261,7 @@ fn series(
     ])?;
     let minute =
         candles(&[("period", "1m".to_owned()), ("after", begin.to_string()), ("limit", "1".to_owned())]);
-    // A security without minutes is refused or has no candles.
+    // The request is refused or returns no candles if the security has no minutes.
     let minute = minute.ok().and_then(|answer| rows(&answer, "candlesticks").first().cloned());
     let days = rows(&days, "candlesticks");
     let Some(first) = minute.as_ref().or_else(|| days.first()) else { return Ok(None) };

@@ -1,6 +1,7 @@
-//! `--fake-time`: the program's own clock shows the world's time, by the library libfaketime.
+//! `--fake-time`: shows the world's time as the program's own clock, with the library libfaketime.
 //!
-//! The library reads a file at every call. The file is replaced atomically when the world has moved.
+//! The library reads a file at every call. The file is replaced atomically after each movement of
+//! the clock.
 
 use std::env;
 use std::fs;
@@ -13,9 +14,9 @@ use crate::failure::{Failure, usage};
 
 /// Variable with the path of the library.
 const VARIABLE: &str = "CHANDLER_FAKETIME_LIB";
-/// Name of the library for programs with threads.
+/// Name of the library for multi-threaded programs.
 const LIBRARY: &str = "libfaketime.so.1";
-/// Folders of the library in common distributions. `*` is one folder of any name.
+/// Directories of the library in common distributions. `*` matches one directory name.
 const FOLDERS: [&str; 5] = [
     "/usr/lib/*/faketime",
     "/usr/lib/faketime",
@@ -74,15 +75,16 @@ impl FakeTime {
         vec![
             text("LD_PRELOAD", &preload),
             text("FAKETIME_TIMESTAMP_FILE", &self.path.display().to_string()),
-            // Unix seconds, which no time zone changes. The clock stands between two movements.
+            // Unix seconds, which do not depend on a time zone. The clock is stopped between
+            // movements.
             text("FAKETIME_FMT", "%s"),
             text("FAKETIME_NO_CACHE", "1"),
-            // Locks and sleeps with a faked monotonic clock would hang.
+            // With a faked monotonic clock, locks and sleeps would hang.
             text("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
         ]
     }
 
-    /// Writes a time, if it is not the last one.
+    /// Writes a time, unless it equals the last one.
     pub(super) fn show(&mut self, now: Timestamp) -> Result<(), Failure> {
         if self.written == Some(now) {
             return Ok(());
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_matches_one_folder() {
+    fn an_asterisk_matches_one_directory() {
         assert_eq!(folders("/usr/lib64/faketime"), [PathBuf::from("/usr/lib64/faketime")]);
         assert!(folders("/usr/*/faketime").iter().any(|path| path == Path::new("/usr/lib/faketime")));
     }

@@ -1,4 +1,5 @@
-//! The report as one HTML page: no scripts, no requests, light or dark as the reader prefers.
+//! The report as a single HTML page without scripts and requests, light or dark by the reader's
+//! preference.
 
 use super::chart::{Chart, Line, push};
 use super::check::CheckResult;
@@ -8,7 +9,7 @@ use crate::command::trade::shown::local;
 use market::Market;
 
 const STYLE: &str = include_str!("report.css");
-/// Rows of a table, so that a browser can show the page of any run.
+/// Maximum number of rows of a table, so that a browser can show the page of any run.
 const ROWS_MAX: usize = 1_000;
 
 pub(super) fn page(run: &Finished, checks: &[CheckResult]) -> String {

@@ -1,7 +1,7 @@
 //! One run: a program in a world, from its start to its report.
 //!
-//! A job never waits. [`Job::tick`] looks at the program and at the world, so that one thread drives
-//! all jobs of a sweep and reacts to signals.
+//! A job never blocks. [`Job::tick`] polls the program and the world, so that one thread drives all
+//! jobs of a sweep and handles signals.
 
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -20,22 +20,22 @@ use crate::command::trade::shown::{rows, text};
 use crate::failure::Failure;
 use crate::remote::field;
 
-/// Pause between two looks at the world.
+/// Interval between polls of the world.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// Pause between two looks with `--fake-time`, which is the delay of the program's clock.
+/// Interval between polls with `--fake-time`, which is the delay of the program's clock.
 const LOOK_OFTEN: Duration = Duration::from_millis(10);
-/// Time in which the number of subscriptions must not change before the clock is started.
+/// Time without new subscriptions after which the clock is started.
 const SETTLED_AFTER: Duration = Duration::from_millis(250);
-/// Time after which the clock is started for a connected program that subscribes to nothing, as
-/// after a reconnect to a world that pauses alone.
+/// Time after which the clock is started for a connected program without subscriptions. A program
+/// that reconnects to a paused world may have none.
 const CONNECTED_FOR: Duration = Duration::from_secs(10);
-/// Time that a program has to exit after SIGTERM before it is killed.
+/// Time between SIGTERM and SIGKILL.
 const KILL_AFTER: Duration = Duration::from_secs(5);
 
-/// Settings that all jobs of a command have in common.
+/// Settings that all jobs of a command share.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
-    /// The speed of the clock. `None`: the program steps.
+    /// The speed of the clock. `None` if the program steps.
     pub(super) speed: Option<Value>,
     pub(super) timeout: Option<Duration>,
     pub(super) linger: Duration,
@@ -50,12 +50,12 @@ pub(super) enum Outcome {
     Signalled {
         signal: i32,
     },
-    /// The program was stopped, because its world had ended.
+    /// The program was stopped after its world had ended.
     StoppedAtEnd,
     TimedOut,
 }
 
-/// Exit code of a program that was stopped by `--timeout`, as that of `timeout`.
+/// Exit code of a program that was stopped by `--timeout`, like that of the command `timeout`.
 const TIMED_OUT: u8 = 124;
 
 impl Outcome {
@@ -77,7 +77,7 @@ impl Outcome {
         }
     }
 
-    /// Returns what the user should know. `None` for an ordinary end.
+    /// Returns a message for the user, or `None` if the program ended normally.
     pub(super) fn note(self) -> Option<String> {
         match self {
             Outcome::Exited { code: 0 } => None,
@@ -100,15 +100,15 @@ pub(super) struct Job {
     started: Instant,
     looked: Option<Instant>,
     clock: ClockStart,
-    /// When the end of the world was seen.
+    /// When the job noticed the end of the world.
     ended: Option<Instant>,
     stopping: Option<Stopping>,
 }
 
-/// Whether the clock of the world has still to be started.
+/// Whether the clock of the world is not started yet.
 #[derive(Clone, Copy, Debug)]
 enum ClockStart {
-    /// By the program, or started already.
+    /// Started by the program, or already running.
     Done,
     Waiting {
         connected: Option<Instant>,
@@ -134,7 +134,7 @@ pub(super) struct Finished {
     pub(super) elapsed: Duration,
 }
 
-/// What a job is started with.
+/// Arguments to start a job.
 pub(super) struct Start {
     pub(super) world: EnteredWorld,
     pub(super) combination: Combination,
@@ -170,7 +170,7 @@ impl Job {
         }
     }
 
-    /// Looks at the program and the world once. Returns the outcome when the program has ended.
+    /// Polls the program and the world once. Returns the outcome when the program has ended.
     pub(super) fn tick(&mut self, rules: &Rules) -> Result<Option<Outcome>, Failure> {
         if let Some(status) = self.program.ended()? {
             return Ok(Some(self.outcome(status)));
@@ -185,7 +185,8 @@ impl Job {
         Ok(None)
     }
 
-    /// Reads the world's clock. A server that cannot be reached is the program's problem first.
+    /// Reads the world's clock. Errors are ignored, because the program reports an unreachable
+    /// server itself.
     fn look(&mut self, rules: &Rules, now: Instant) -> Result<(), Failure> {
         let Ok(shown) = self.world.client.get("/v1/world", &[]) else { return Ok(()) };
         let at = collect::now(&shown)?;
@@ -246,7 +247,7 @@ impl Job {
         let is_over = |since: Option<Instant>, limit: Option<Duration>| {
             since.zip(limit).is_some_and(|(since, limit)| now.duration_since(since) >= limit)
         };
-        // A program that steps knows the end of its world, and may still compute.
+        // A program that steps the clock notices the end of its world, and may still compute.
         let linger = rules.speed.as_ref().map(|_| rules.linger);
         let outcome = if is_over(Some(self.started), rules.timeout) {
             Outcome::TimedOut
@@ -274,7 +275,7 @@ impl Job {
         }
     }
 
-    /// Reads what the program has done.
+    /// Reads the results of the program.
     pub(super) fn finish(self, outcome: Outcome) -> Result<Finished, Failure> {
         let elapsed = self.started.elapsed();
         self.watch.finish();

@@ -1,8 +1,8 @@
 //! `chandler world run`: runs a program in a world and reports on its trades.
 //!
 //! [`place`] finds or starts the server, [`program`] starts the program, and [`job`] drives both
-//! until the program has ended. [`collect`] reads what the account did, and [`report`], which is
-//! pure, computes the figures. [`print`] and [`html`] write them.
+//! until the program has ended. [`collect`] reads the results from the account, and [`report`],
+//! which is pure, computes the figures. [`print`] and [`html`] write them.
 
 mod chart;
 mod check;
@@ -46,7 +46,7 @@ use crate::output::{self, Format};
 use crate::paper_flags::PaperFlags;
 use crate::progress;
 
-/// Pause between two looks at all jobs.
+/// Interval between polls of all jobs.
 const TICK: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Args)]
@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     /// Count night sessions too
     #[arg(long)]
     overnight: bool,
-    /// Whether a running clock jumps over hours in which no market is open
+    /// Whether a running clock skips hours in which no market is open
     #[arg(long, value_enum, default_value_t)]
     skip: SkipName,
     #[command(flatten)]
@@ -82,22 +82,22 @@ pub(crate) struct Arguments {
     /// the program steps]
     #[arg(long, value_name = "N|max")]
     speed: Option<String>,
-    /// With --speed: time to exit, in seconds, that the program has when its world has ended
+    /// With --speed: seconds that the program has to exit after its world has ended
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(..=86_400))]
     linger: u64,
-    /// Stop the program after this time, in seconds, with exit code 124
+    /// Stop the program after this number of seconds, with exit code 124
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     timeout: Option<u64>,
-    /// Show the world's time to the program as its own clock, by the library libfaketime
+    /// Show the world's time as the program's own clock, with the library libfaketime
     #[arg(long)]
     fake_time: bool,
     /// Delete the world after the report
     #[arg(long)]
     delete: bool,
-    /// Condition on a figure, such as 'max_drawdown < 20%'; a failed one gives exit code 3
+    /// Condition on a figure, such as 'max_drawdown < 20%'; if it fails, the exit code is 3
     #[arg(long = "check", value_name = "CONDITION")]
     checks: Vec<Check>,
-    /// Run each combination of values in a world of its own: {fast} in the command is replaced, and
+    /// Run each combination of values in a separate world: {fast} in the command is replaced, and
     /// CHANDLER_SWEEP_FAST is set
     #[arg(long = "sweep", value_name = "fast=5,10,20")]
     sweeps: Vec<Sweep>,
@@ -123,7 +123,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        // Everything that may be mistyped is checked before anything is created.
+        // All arguments are checked before a world is created.
         let combinations = sweep::combinations(&self.sweeps).map_err(usage)?;
         if self.checks.len() > CHECKS_MAX {
             return Err(usage(format!("at most {CHECKS_MAX} checks can be given")));
@@ -162,8 +162,8 @@ impl Arguments {
         found(printed, self.verdict(&finished, was_stopped))
     }
 
-    /// Returns the settings of a new world. A date as the last instant ends when its last session
-    /// has ended, which is the rule for the dates of equity curves.
+    /// Returns the settings of a new world. A date as the last instant means the end of its last
+    /// session, like the dates of equity curves.
     fn body(&self) -> Result<Value, Failure> {
         let mut fields = Map::new();
         let Some(from) = &self.from else { return Ok(fields.into()) };
@@ -202,7 +202,7 @@ impl Arguments {
         printed
     }
 
-    /// Decides the exit code: that of the first program that failed, else that of failed checks.
+    /// Returns the exit code: that of the first failed program, or else that of failed checks.
     fn verdict(&self, finished: &[Finished], was_stopped: bool) -> Result<(), Failure> {
         for one in finished {
             if let Some(text) = one.outcome.note() {
@@ -230,7 +230,7 @@ impl Arguments {
         if failed { Err(Failure::Exit(CHECK_FAILED)) } else { Ok(()) }
     }
 
-    /// Returns the name for a new world. Worlds of a sweep are numbered.
+    /// Returns the name of a new world. Worlds of a sweep are numbered.
     fn names(&self, number: Option<usize>) -> WorldNames {
         let base = self.name.clone().unwrap_or_else(|| {
             let (date, seconds) = Zone::of(Market::Hk).local(Clock::Machine.now());
@@ -242,7 +242,7 @@ impl Arguments {
     }
 }
 
-/// Returns the speed of a running clock as JSON, or an error if it is none.
+/// Returns the speed of a running clock as JSON, or an error if it is invalid.
 fn running_speed(text: &str) -> Result<Value, Failure> {
     let speed = speed_of(text);
     let is_running = match speed.as_f64() {
@@ -256,7 +256,7 @@ fn running_speed(text: &str) -> Result<Value, Failure> {
     }
 }
 
-/// 09:00 in Hong Kong on the day after a date, when the US session of the date has ended too.
+/// 09:00 in Hong Kong on the day after a date. The US session of the date has ended by then.
 fn end_of_date(midnight: Timestamp) -> Timestamp {
     const HOURS: i64 = 24 + 9;
     Timestamp(midnight.0.saturating_add(HOURS * 3600))
@@ -307,8 +307,8 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Runs all combinations, `--jobs` at a time. A failure stops the rest; what has finished is
-    /// returned with it.
+    /// Runs all combinations, `--jobs` at a time. A failure stops the remaining ones, and is
+    /// returned with the completed ones.
     fn run_all(&self, combinations: Vec<Combination>) -> (Vec<Finished>, Option<Failure>) {
         let mut finished: Vec<(usize, Finished)> = Vec::new();
         let failed = self.drive(combinations, &mut finished).err();

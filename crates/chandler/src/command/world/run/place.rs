@@ -1,4 +1,4 @@
-//! Where worlds of a run are: on a server elsewhere, or on one that this process starts on loopback.
+//! The server of a run's worlds: a remote server, or one that this process starts on loopback.
 
 use std::env;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,14 +22,14 @@ use crate::remote::http::Network;
 use crate::remote::session::{ApiError, Session};
 use crate::sdk::{self, Credentials, Url};
 
-/// Number of names that are tried for a world without a given name.
+/// Maximum number of names to try for a world without a given name.
 const NAMES_MAX: u32 = 100;
 
 pub(super) struct Place {
-    /// Sends the requests of the owner.
+    /// Sends requests as the owner.
     owner: Client,
     url: Url,
-    /// The server of this process. `None` if the worlds are on a server elsewhere.
+    /// The server of this process. `None` for a remote server.
     server: Option<BackgroundServer>,
 }
 
@@ -132,13 +132,13 @@ impl Place {
         context: &CommandContext,
     ) -> Result<(), Failure> {
         if self.server.take().is_some() && !delete.is_empty() {
-            // The client has the worlds in memory as they were before the server has moved them.
+            // The client has cached the worlds as they were before the server moved them.
             self.owner = whose.client(Purpose::Watchlists, context)?;
         }
         for name in delete {
             let path = path_of(name)?;
             match self.owner.post(&format!("{path}/end"), json!({})) {
-                // 409: the world has ended already, or has not begun.
+                // 409: the world has already ended, or has not begun.
                 Ok(_) | Err(ApiError::Refused { status: 409, .. }) => {}
                 Err(error) => return Err(self.owner.refused(error)),
             }
@@ -148,7 +148,7 @@ impl Place {
     }
 }
 
-/// The names to try for a new world.
+/// Candidate names of a new world.
 #[derive(Clone, Debug)]
 pub(super) struct WorldNames {
     pub(super) base: String,

@@ -12,7 +12,7 @@ use crate::command::trade::shown::text;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 
-/// Rows of the equity curve and of refused orders that a table shows. JSON and HTML have all.
+/// Maximum number of equity rows and refused orders in a table. JSON and HTML contain all.
 const ROWS_MAX: usize = 40;
 
 /// Prints the report of one run.

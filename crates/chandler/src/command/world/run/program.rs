@@ -1,4 +1,4 @@
-//! The program of a run: its process, its output, and how it is stopped.
+//! The process of a run's program: its output, and how it is stopped.
 
 use std::env;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
@@ -14,22 +14,22 @@ use crate::failure::{Failure, usage};
 use crate::output::{self, Format, note};
 use crate::progress::Bar;
 
-/// Time to read the rest of a program's output after its end. A process that it has started may hold
-/// the pipe open for longer.
+/// Time to read the rest of a program's output after its end. Its child processes may hold the pipe
+/// open for longer.
 const OUTPUT_WITHIN: Duration = Duration::from_secs(1);
-/// Longest line of output that is shown as one line.
+/// Maximum length of an output line. Longer lines are split.
 const LINE_MAX: u64 = 64 << 10;
 
-/// Where the output of the program goes.
+/// Destination of the program's output.
 #[derive(Clone, Debug)]
 pub(super) enum OutputTo {
-    /// Its stdout and stderr are those of this process.
+    /// stdout and stderr are inherited.
     Inherited,
-    /// Its stdout goes to stderr, because stdout is for the report.
+    /// stdout goes to stderr, because stdout of this process is for the report.
     Stderr,
-    /// Its lines are written above a progress bar.
+    /// Lines are written above a progress bar.
     Above(Arc<Bar>, Format),
-    /// Its lines go to stderr with a prefix, because several programs run concurrently.
+    /// Lines go to stderr with a prefix, because several programs run concurrently.
     Prefixed(String),
 }
 
@@ -43,13 +43,13 @@ pub(super) enum StopSignal {
 #[derive(Debug)]
 pub(super) struct Program {
     child: Child,
-    /// Whether the program leads a process group of its own, which gets the signals.
+    /// Whether the program leads a separate process group, to which signals are sent.
     is_leader: bool,
     /// Ends when the output has been read.
     output: Option<mpsc::Receiver<()>>,
 }
 
-/// Returns an error if there is no such program, before anything is created for it.
+/// Returns an error if the program does not exist, before a world is created for it.
 pub(super) fn check_exists(command: &[String]) -> Result<(), Failure> {
     let Some(name) = command.first().filter(|name| !name.is_empty()) else {
         return Err(usage("no command is given: write it after --"));
@@ -74,8 +74,8 @@ impl Program {
         let (name, words) = command.split_first().ok_or_else(|| usage("no command is given"))?;
         let mut process = Command::new(name);
         process.args(words).envs(environment.iter().map(|(name, value)| (name, value)));
-        // On a terminal, the program has to stay in the foreground group to read input. Ctrl-C then
-        // reaches it from the terminal.
+        // On a terminal, the program must be in the foreground group to read input. In that case
+        // the terminal sends it Ctrl-C.
         let is_leader = matches!(to, OutputTo::Prefixed(_)) || !io::stdin().is_terminal();
         if is_leader {
             lead_group(&mut process);
@@ -87,7 +87,8 @@ impl Program {
             }
             OutputTo::Above(..) | OutputTo::Prefixed(_) => {
                 process.stdout(Stdio::piped()).stderr(Stdio::piped());
-                // A pipe would delay the lines of a Python program until its end.
+                // Unbuffered, because Python otherwise delays lines to a pipe until the program
+                // ends.
                 process.env("PYTHONUNBUFFERED", "1");
             }
         }
@@ -114,7 +115,7 @@ impl Program {
         Ok(status)
     }
 
-    /// Returns whether the program gets Ctrl-C from the terminal.
+    /// Returns whether the terminal sends Ctrl-C to the program.
     pub(super) fn is_in_foreground(&self) -> bool {
         !self.is_leader
     }
@@ -194,14 +195,14 @@ fn forward(child: &mut Child, to: &OutputTo) -> Result<mpsc::Receiver<()>, Failu
 fn copy_lines(pipe: impl Read, mut write: impl FnMut(&[u8])) {
     let mut reader = BufReader::new(pipe);
     let mut line = Vec::new();
-    // A pipe that cannot be read has no more lines.
+    // A pipe that cannot be read counts as closed.
     while let Ok(1..) = reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut line) {
         write(line.strip_suffix(b"\n").unwrap_or(&line));
         line.clear();
     }
 }
 
-/// Writes one line. Write errors are ignored, because the program's own exit code is more important.
+/// Writes one line. Write errors are ignored, because the program's exit code is more important.
 fn write_line(to: &OutputTo, line: &[u8], is_stdout: bool) {
     match to {
         OutputTo::Above(bar, format) => bar.above(|| {
@@ -222,7 +223,7 @@ fn write_line(to: &OutputTo, line: &[u8], is_stdout: bool) {
 /// Returns the exit code by shell convention: 128 and the number of the signal that ended a program.
 pub(super) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| Some(128 + signal_of(status)?));
-    // Codes of Windows may be larger than a byte.
+    // Exit codes on Windows may exceed a byte.
     code.map_or(1, |code| u8::try_from(code).unwrap_or(1))
 }
 

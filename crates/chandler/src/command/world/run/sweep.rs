@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// Maximum number of combinations.
 pub(super) const COMBINATIONS_MAX: usize = 256;
-/// Prefix of the variables with the values of a combination.
+/// Prefix of the environment variables of a combination.
 const VARIABLE: &str = "CHANDLER_SWEEP_";
 
 /// A parameter and its values: `fast=5,10,20`.
@@ -44,8 +44,8 @@ impl FromStr for Sweep {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Combination(pub(super) Vec<(String, String)>);
 
-/// Returns all combinations; the last parameter changes fastest. `Err` has the reason why the
-/// parameters are refused.
+/// Returns all combinations. The last parameter changes fastest. The error says why the parameters
+/// are refused.
 pub(super) fn combinations(sweeps: &[Sweep]) -> Result<Vec<Combination>, String> {
     let mut all = vec![Combination::default()];
     for (at, sweep) in sweeps.iter().enumerate() {
@@ -67,7 +67,7 @@ pub(super) fn combinations(sweeps: &[Sweep]) -> Result<Vec<Combination>, String>
 }
 
 impl Combination {
-    /// Replaces `{fast}` in the words of a command.
+    /// Replaces `{fast}` in the arguments of a command.
     pub(super) fn substitute(&self, command: &[String]) -> Vec<String> {
         let replace = |word: &String| {
             let parts = self.0.iter();
@@ -101,14 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_combined_with_every_other() {
+    fn all_values_are_combined() {
         assert_eq!(all(&[]).unwrap(), [""]);
         let found = all(&["fast=5,10", "slow=30, 60"]).unwrap();
         assert_eq!(found, ["fast=5 slow=30", "fast=5 slow=60", "fast=10 slow=30", "fast=10 slow=60"]);
     }
 
     #[test]
-    fn a_combination_is_in_the_environment_and_in_the_command() {
+    fn a_combination_sets_variables_and_replaces_placeholders() {
         let combination = Combination(vec![("fast".to_owned(), "5".to_owned())]);
         assert_eq!(combination.environment(), [("CHANDLER_SWEEP_FAST".to_owned(), "5".to_owned())]);
         let command = ["run", "--fast={fast}", "{slow}"].map(str::to_owned);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_are_refused() {
+    fn invalid_parameters_are_refused() {
         for text in ["fast", "fast=", "fast=1,,2", "=1", "fa st=1", "a-b=1"] {
             assert!(text.parse::<Sweep>().is_err(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Shows how far a run is: a bar on a terminal, else one line for each market date.
+//! Shows the progress of a run: a bar on a terminal, otherwise one line for each market date.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use crate::command::trade::{Between, OrdersQuestion};
 use crate::output;
 use crate::progress::{Bar, Flags};
 
-/// Pause between two lines of text.
+/// Interval between lines of text.
 const LINE_EVERY: Duration = Duration::from_secs(5);
-/// Pause between two measurements of speed and orders for a bar.
+/// Interval between measurements of speed and orders for a bar.
 const MEASURE_EVERY: Duration = Duration::from_secs(1);
-/// Parts into which the range is divided for the bar.
+/// Number of parts of the bar.
 pub(super) const PARTS: u64 = 1_000;
 
 /// Progress of one run.
 pub(super) struct Watch {
     flags: Flags,
     bar: Option<Arc<Bar>>,
-    /// Names the run in a sweep.
+    /// Name of the run in a sweep.
     prefix: String,
     begin: Timestamp,
     end: Timestamp,
-    /// Last instant that was seen, and when.
+    /// Last observed instant of the world, and when it was observed.
     seen: Option<(Timestamp, Instant)>,
     speed: Option<f64>,
     date: Option<Date>,
@@ -114,7 +114,7 @@ impl Watch {
     }
 }
 
-/// Returns the part of the range that is over, of [`PARTS`].
+/// Returns the elapsed part of the range, as a number of [`PARTS`].
 fn share(begin: Timestamp, at: Timestamp, end: Timestamp) -> u64 {
     let (over, whole) = (u64::try_from(at.0 - begin.0).unwrap_or(0), u64::try_from(end.0 - begin.0));
     let whole = whole.unwrap_or(0);
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_of_a_range_is_never_more_than_the_whole() {
+    fn the_elapsed_part_never_exceeds_the_whole() {
         let at = Timestamp;
         let cases = [((0, 0, 100), 0), ((0, 50, 100), 500), ((0, 200, 100), 1000), ((5, 5, 5), 1000)];
         for ((begin, now, end), part) in cases {

@@ -15,7 +15,7 @@ pub(super) fn curve(record: &RunRecord) -> Option<Vec<Ratio>> {
     record.days.iter().map(|day| value_at(day.date)).collect()
 }
 
-/// Returns the growth of one security up to a date. Before its first close it is held as cash.
+/// Returns the growth of one security up to a date. Before its first close it counts as cash.
 fn growth(series: &PriceSeries, date: Date) -> Ratio {
     let close = series.closes.range(..=date).next_back();
     close.and_then(|(_, close)| Ratio::of_prices(*close, series.first)).unwrap_or(Ratio::ONE)

@@ -11,7 +11,7 @@ use super::record::{RunRecord, Valuation};
 pub(in super::super) struct EquityRow {
     pub(in super::super) date: Date,
     pub(in super::super) net_assets: Money,
-    /// Net assets relative to the opening.
+    /// Net assets relative to the initial value.
     pub(in super::super) growth: Ratio,
     /// Loss since the highest value so far, as a positive ratio.
     pub(in super::super) drawdown: Ratio,

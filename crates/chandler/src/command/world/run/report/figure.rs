@@ -33,7 +33,7 @@ pub(in super::super) enum Figure {
     TimeInMarket,
 }
 
-/// Whether more of a figure is better, which decides the order of a sweep's table.
+/// Whether a higher value is better, which determines the order of a sweep's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Better {
     High,
@@ -92,7 +92,7 @@ impl Figure {
         }
     }
 
-    /// Returns the figure as text for people, such as `max drawdown`.
+    /// Returns the name of the figure for display, such as `max drawdown`.
     pub(in super::super) fn title(self) -> String {
         self.name().replace('_', " ")
     }
@@ -224,7 +224,7 @@ impl Parts<'_> {
         self.benchmark.and_then(<[Ratio]>::last).map(|last| *last - Ratio::ONE)
     }
 
-    /// Returns the share of round trips that have earned more than their charges.
+    /// Returns the share of round trips whose profit exceeded their charges.
     fn win_rate(&self) -> Option<Ratio> {
         let won = self.trips.iter().filter(|trip| trip.profit > Money::ZERO).count();
         Ratio::of_counts(i128::try_from(won).ok()?, i128::try_from(self.trips.len()).ok()?)
@@ -235,7 +235,7 @@ impl Parts<'_> {
         fills.filter_map(|fill| self.record.in_hkd(fill.value(), fill.currency)).sum()
     }
 
-    /// Returns the turnover relative to the mean of net assets, the opening included.
+    /// Returns the turnover relative to the mean of net assets, including the initial value.
     fn turnover_ratio(&self) -> Option<Ratio> {
         let count = i64::try_from(self.equity.len()).ok()?.checked_add(1)?;
         let sum = self.record.opening + self.equity.iter().map(|row| row.net_assets).sum();

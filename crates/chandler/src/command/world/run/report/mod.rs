@@ -1,4 +1,4 @@
-//! The report of a run: equity, figures and round trips, computed from what the account did.
+//! The report of a run: equity, figures and round trips, computed from the results of its account.
 //!
 //! A pure function of a [`RunRecord`]: no I/O and no clock. Amounts are exact and in HKD; currencies
 //! are converted at the rates as of the end of the run. [`Ratio`]s are rounded once, to a billionth.
@@ -31,10 +31,10 @@ pub(super) struct Report {
     pub(super) equity: Vec<EquityRow>,
     pub(super) round_trips: Vec<RoundTrip>,
     pub(super) refused: Vec<RefusedOrder>,
-    /// Values in the order of [`Figure::ALL`]. `None` if there is no value, such as the win rate
-    /// without round trips.
+    /// Values in the order of [`Figure::ALL`]. `None` for a figure without a value, such as the win
+    /// rate without round trips.
     pub(super) figures: Vec<(Figure, Option<FigureValue>)>,
-    /// Facts that limit what the figures mean.
+    /// Notes on the limits of the figures.
     pub(super) notes: Vec<String>,
 }
 
@@ -80,7 +80,8 @@ impl Report {
     }
 }
 
-/// Returns the securities whose final position is not the initial one plus all fills.
+/// Returns the securities whose final position is not the sum of the initial position and all
+/// fills.
 fn moved_without_a_fill(record: &RunRecord) -> Vec<Symbol> {
     let mut positions: BTreeMap<&Symbol, Quantity> = BTreeMap::new();
     for held in &record.held {

@@ -1,11 +1,11 @@
-//! What a run did, as read from its account.
+//! The results of a run, as read from its account.
 
 use std::collections::BTreeMap;
 
 use market::{Date, Price, Symbol, Timestamp};
 use trading::{Currency, Money, Quantity, Rate, Side};
 
-/// What a run did.
+/// The results of a run.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct RunRecord {
     /// Market time at which the program was started.
@@ -26,7 +26,7 @@ pub(in super::super) struct RunRecord {
     pub(in super::super) rates: Vec<(Currency, Rate)>,
     /// Prices of the traded securities.
     pub(in super::super) prices: Vec<PriceSeries>,
-    /// Positions at the end, to detect changes other than by fills.
+    /// Positions at the end, to detect changes other than fills.
     pub(in super::super) held_at_end: Vec<(Symbol, Quantity)>,
 }
 
@@ -90,7 +90,7 @@ impl RunRecord {
     }
 }
 
-/// Shares of an option contract, as in `trading::Security::multiplier`.
+/// Number of shares of an option contract, as in `trading::Security::multiplier`.
 const OPTION_SHARES: u32 = 100;
 
 pub(super) fn value_of(symbol: &Symbol, price: Price, quantity: Quantity) -> Money {

@@ -8,8 +8,8 @@ use trading::{Currency, Money, Quantity};
 use super::ratio::Ratio;
 use super::record::{Charge, Fill, RunRecord, value_of};
 
-/// A closed round trip. Fills in both directions, such as a partial sale, belong to one trip as long
-/// as the position is not zero.
+/// A closed round trip. Several fills in either direction, such as partial sales, belong to one
+/// trip until the position is zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct RoundTrip {
     pub(in super::super) symbol: Symbol,
@@ -20,13 +20,13 @@ pub(in super::super) struct RoundTrip {
     /// Number of shares that were bought, or sold for a short position.
     pub(in super::super) quantity: Quantity,
     pub(in super::super) charges: Money,
-    /// Proceeds less cost and charges, in the currency of the security.
+    /// Proceeds minus cost and charges, in the currency of the security.
     pub(in super::super) profit: Money,
 }
 
 pub(super) struct Found {
     pub(super) trips: Vec<RoundTrip>,
-    /// From and until when a position was held, also one that is still open.
+    /// Periods in which a position was held, including open ones.
     pub(super) spans: Vec<(Timestamp, Timestamp)>,
 }
 
@@ -78,7 +78,7 @@ impl Book {
             let cash = if fill.side.is_buy() { -fill.value() } else { fill.value() };
             return self.add(&fill.symbol, fill.currency, fill.at, signed, cash);
         }
-        // A fill through zero closes one trip and opens the next one.
+        // A fill that crosses zero closes one trip and opens the next one.
         let value = |quantity: Quantity| -value_of(&fill.symbol, fill.price, quantity);
         self.add(&fill.symbol, fill.currency, fill.at, -held, value(-held));
         let rest = signed + held;
@@ -116,7 +116,7 @@ impl Book {
         }
     }
 
-    /// Adds a charge to the trip that was closed at its instant, or to the open one.
+    /// Adds a charge to the trip that was closed at its instant, or else to the open one.
     fn charge(&mut self, charge: &Charge) {
         let Some(symbol) = &charge.symbol else { return };
         let is_it = |trip: &&mut RoundTrip| trip.symbol == *symbol && trip.closed_at == charge.at;

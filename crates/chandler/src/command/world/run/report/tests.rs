@@ -1,4 +1,4 @@
-//! Reports of small runs, with figures computed by hand.
+//! Reports of small runs, with manually computed figures.
 
 use std::fmt::Write as _;
 
@@ -129,7 +129,7 @@ fn figures_of_two_round_trips_and_an_open_position() {
         held_at_end: vec![("700.HK".parse().unwrap(), Quantity::whole(100))],
         prices: vec![
             series("700.HK", "300", &[(18, "330"), (19, "300"), (20, "315")]),
-            // Without a close on the first day it is cash.
+            // Before its first close, it counts as cash.
             series("9001.HK", "90", &[(19, "81"), (20, "99")]),
         ],
         ..idle()
@@ -165,7 +165,7 @@ fn figures_of_two_round_trips_and_an_open_position() {
 }
 
 #[test]
-fn a_fill_through_zero_closes_one_trip_and_opens_another() {
+fn a_fill_that_crosses_zero_closes_one_trip_and_opens_another() {
     let record = RunRecord {
         fills: vec![
             fill(100, "AAPL.US", Side::Buy, 10, "200"),
@@ -185,7 +185,7 @@ fn a_fill_through_zero_closes_one_trip_and_opens_another() {
 }
 
 #[test]
-fn a_position_held_at_the_begin_is_a_trip_at_the_price_of_the_begin() {
+fn an_initial_position_is_a_trip_at_the_initial_price() {
     let held = Holding {
         symbol: "700.HK".parse().unwrap(),
         currency: Currency::HKD,
