@@ -1,5 +1,5 @@
-//! The symbols for which a program may add candles and trades. In the text of an OAuth scope,
-//! `ingest` means all symbols, `ingest:*.HK` those of a region, and `ingest:700.HK` one.
+//! The symbols for which a program may add candles and trades. In an OAuth scope, `ingest` means
+//! all symbols, `ingest:*.HK` those of a region, and `ingest:700.HK` a single symbol.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use market::{Region, Symbol};
 
-/// The scope word for all symbols, and the beginning of the others.
+/// The scope for all symbols, and the prefix of the others.
 const INGEST: &str = "ingest";
 const BOUND: &str = "ingest:";
 /// Maximum number of symbols and regions in a scope. A stored scope has at most 1,024 bytes.
@@ -36,7 +36,7 @@ pub enum ParseIngestSymbolsError {
 }
 
 impl IngestSymbols {
-    /// Parses the text of a scope. Returns `None` if a word is not about ingest, or is not a symbol
+    /// Parses the text of a scope. Returns `None` if a word is no ingest scope, or is not a symbol
     /// or region.
     pub(crate) fn of_requested_scope(scope: &str) -> Option<IngestSymbols> {
         let words = || scope.split(' ').filter(|word| !word.is_empty());
@@ -50,7 +50,7 @@ impl IngestSymbols {
         Some(if is_all { IngestSymbols::All } else { IngestSymbols::Only(patterns) })
     }
 
-    /// Returns the symbols of a stored scope, of which other words are ignored. `None` if the scope
+    /// Returns the symbols in a stored scope, ignoring other words. Returns `None` if the scope
     /// does not permit ingest.
     pub fn of_scope(scope: &str) -> Option<IngestSymbols> {
         let mut patterns = BTreeSet::new();
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scope_may_be_bound_to_symbols() {
+    fn a_scope_may_be_limited_to_symbols() {
         for (scope, canonical) in [
             ("ingest", "ingest"),
             ("ingest:*.hk", "ingest:*.HK"),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_scope_has_its_symbols_only() {
+    fn a_limited_scope_permits_only_its_symbols() {
         let symbols: IngestSymbols = "*.HK, aapl.us".parse().unwrap();
         assert_eq!(symbols.to_string(), "*.HK, AAPL.US");
         let has = |text: &str| symbols.has(&text.parse().unwrap());

@@ -10,7 +10,7 @@ use crate::{
     RateRule, Right, Rights, Role, TOKEN_LIFE_DEFAULT_S, Terms,
 };
 
-/// A world to be created. Its values are checked already.
+/// A new world. Its values are already validated.
 #[derive(Clone, Copy, Debug)]
 pub struct NewWorld<'a> {
     pub owner: &'a Account,
@@ -107,16 +107,16 @@ impl Access {
         Ok(self.look(account, Freshness::Recent)?.is_some_and(|(_, account)| account.is_world))
     }
 
-    /// Returns the caller of a browser session of its owner in a world, or `None` if the world was
-    /// deleted. The session ends in the world when it ends outside of it.
+    /// Returns the caller of a browser session in a world of its account, or `None` if the world
+    /// was deleted. When the browser session ends, it also ends in the world.
     pub fn enter_world(&self, session: &Caller, world: AccountId) -> Result<Option<Caller>, AccessError> {
         let found = self.look(world, Freshness::Fresh)?;
         let open = found.filter(|(_, account)| account.is_world && account.revoked_at.is_none());
         Ok(open.map(|(_, account)| Caller::of(&account, session.until()).of_browser()))
     }
 
-    /// Deletes a world whose clock is still as in `world`, and revokes its account. Returns whether
-    /// it was deleted.
+    /// Deletes a world, if its clock still equals the one in `world`, and revokes its account.
+    /// Returns whether it was deleted.
     pub fn delete_world(&self, world: &WorldRow, by: &Actor, now: Timestamp) -> Result<bool, AccessError> {
         let actor = by.to_string();
         let note = AuditNote { at: now, actor: &actor, reason: &world.name };
@@ -124,14 +124,14 @@ impl Access {
     }
 }
 
-/// Returns the rights that the owner holds now, without their ends: the world may be in a past in
+/// Returns the current rights of the owner, without their ends. The world may be at a past date at
 /// which the owner did not have them yet.
 fn rights_held(owner: &Account, now: Timestamp) -> Rights {
     let held = Right::ALL.into_iter().filter(|right| owner.rights.hold(*right, now) == Hold::Held);
     held.fold(Rights::NONE, Rights::with)
 }
 
-/// Returns the owner's terms. A world may always trade in its own book.
+/// Returns the owner's terms. A world may always trade on paper.
 fn terms(owner: &Terms, is_limited: bool) -> Terms {
     let own = Terms { read_only: false, ..owner.clone() };
     match is_limited {

@@ -1,5 +1,5 @@
-//! Stores what a mirror has received: pages of candles with the position after them, in one
-//! transaction, by the same code as an import.
+//! Stores the data that a mirror has received. A page of candles and the position after it are one
+//! transaction, with the code of the import.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::import::merge;
 use crate::{HistoryError, lane_of};
 
 const DAY_S: i64 = 86_400;
-/// How long a page waits for an import, which holds the writer lock.
+/// Maximum time that a page waits for an import, which holds the writer lock.
 const LOCK_WITHIN: Duration = Duration::from_secs(600);
 const LOCK_RETRY: Duration = Duration::from_millis(20);
 
@@ -40,16 +40,16 @@ pub struct MirrorPage {
     pub kind: Received,
     /// Complete candles.
     pub rows: Vec<Candle>,
-    /// Rows that are not stored: their text, and why.
+    /// Rows that are not stored: their text, and the reason.
     pub quarantined: Vec<(String, String)>,
     /// Number of decimals of the source's prices; 0 if unknown.
     pub decimals: u32,
 }
 
-/// What the candles of a page are.
+/// Kind of the candles of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// Actual candles, which are stored.
+    /// Actual candles, which are stored and served.
     Actual(Grain),
     /// Adjusted days, from which factors are derived.
     AdjustedDays,
@@ -65,7 +65,7 @@ pub struct Collecting<'a> {
     pub now: Timestamp,
 }
 
-/// Number of candles by what became of them.
+/// Number of candles by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MirrorCounts {
     pub added: u64,
@@ -84,7 +84,7 @@ impl MirrorStore {
         &self.venues
     }
 
-    /// Returns a view in which every query sees the newest state.
+    /// Returns a view in which every query sees the latest state.
     pub fn view(&mut self) -> &View {
         self.reader.view()
     }
@@ -219,8 +219,8 @@ impl MirrorStore {
         Ok(days)
     }
 
-    /// Adds static data of securities. A value of the source replaces the stored one; a missing one
-    /// does not.
+    /// Adds static data of securities. Values of the source replace the stored ones, and missing
+    /// values do not.
     pub fn put_securities(&mut self, securities: &[Security]) -> Result<u64, ImportError> {
         self.write(|batch| {
             let mut changed = 0;
@@ -269,7 +269,7 @@ fn add_adjusted(view: &View, id: MirrorId, symbol: &Symbol, rows: &[Candle]) -> 
     block::encode_with(&all, 0..all.len(), Effort::Quick).map_err(damaged)
 }
 
-/// Sets the number of decimals, which the answers of the source show.
+/// Sets the number of decimals, according to the responses of the source.
 fn put_decimals(batch: &mut Batch<'_>, page: &MirrorPage) -> Result<(), StoreError> {
     let is_actual = matches!(page.kind, Received::Actual(_));
     if page.decimals == 0 || !is_actual || page.rows.is_empty() {
@@ -329,7 +329,7 @@ impl Span {
     }
 }
 
-/// The entry of a mirror and a day in the ledger.
+/// The ledger entry of a mirror and a day.
 struct Entry {
     id: ImportId,
     before: Option<ImportRecord>,
@@ -369,7 +369,7 @@ impl Entry {
             batch.replace_blocks(&write.series, &write.removed, &write.added)?;
         }
         batch.add_import_series(self.id, series, span.rows, span.first, span.last)?;
-        // Only replaced candles are recorded: added ones can be collected again.
+        // Only replaced candles are recorded, because added ones can be requested again.
         let changes = crate::import::changes::Changes::of_replaced(&laid.changes.replaced);
         for change in changes.records(self.id, series)? {
             batch.add_import_change(&change)?;

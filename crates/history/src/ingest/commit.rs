@@ -21,7 +21,7 @@ pub struct Commit {
     pub source: String,
     pub candles: Vec<CommittedCandle>,
     pub trades: Vec<CommittedTrade>,
-    /// Whether one-minute candles are built of the trades.
+    /// Whether one-minute candles are built from the trades.
     pub builds: bool,
     pub refused: Vec<RefusedRow>,
     pub counts: Counts,
@@ -37,14 +37,14 @@ pub struct CommittedCandle {
     pub effect: Effect,
 }
 
-/// What a row does to the candle of its stamp.
+/// How a row changes the candle of its stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// There was none.
+    /// The row adds a candle.
     New,
-    /// It replaces one that was not final, or makes it final.
+    /// The row replaces a candle that was not final, or makes it final.
     Continued,
-    /// It corrects a final one.
+    /// The row corrects a final candle.
     Replaced,
 }
 
@@ -54,10 +54,10 @@ pub struct CommittedTrade {
     pub trade: Trade,
 }
 
-/// A row that was not accepted.
+/// A refused row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedRow {
-    /// Index in the batch, from 0 on.
+    /// Index in the batch, starting at 0.
     pub row: usize,
     /// The symbol as it was sent.
     pub symbol: Option<String>,
@@ -65,7 +65,7 @@ pub struct RefusedRow {
     pub reason: String,
 }
 
-/// Number of rows by what became of them.
+/// Number of rows by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub accepted: u64,
@@ -82,15 +82,15 @@ impl Commit {
         first..=first.saturating_add(i64::from(NUMBERS_PER_ROW) - 1)
     }
 
-    /// Returns for each security the last number that is reserved for its rows.
+    /// Returns the last reserved number of each security.
     pub fn last_numbers(&self) -> BTreeMap<&Symbol, i64> {
         let symbols = self.candles.iter().map(|row| &row.symbol);
         let symbols = symbols.chain(self.trades.iter().map(|row| &row.symbol));
         symbols.enumerate().map(|(row, symbol)| (symbol, *self.numbers(row).end())).collect()
     }
 
-    /// Returns its cost in memory: its stored rows, and one for the batch itself, because a batch
-    /// may have none.
+    /// Returns the memory cost of the batch: its stored rows, and one for the batch itself, because
+    /// it may have none.
     pub(super) fn weight(&self) -> usize {
         1 + self.candles.len() + self.trades.len() + self.refused.len()
     }
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_read_as_it_was_written() {
+    fn a_batch_round_trips() {
         let commit = commit();
         let batch = IngestBatch { id: 3, push_from: 17, body: commit.encode() };
         assert_eq!(Commit::decode(&batch).unwrap(), commit);

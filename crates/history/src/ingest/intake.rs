@@ -1,4 +1,4 @@
-//! Checks the rows of a batch, decides what each of them changes, and commits the batch to the log.
+//! Validates the rows of a batch, determines their changes, and commits the batch to the log.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ use crate::lane_of;
 const MICROSECONDS: i64 = 1_000_000;
 const DAY_S: i64 = 86_400;
 
-/// How long a batch is stored at least after it was merged, in microseconds: servers push it in the
-/// meantime.
+/// Minimum time for which a batch is stored after its merge, in microseconds. During this time
+/// servers push it.
 const KEPT_US: i64 = 600_000_000;
 /// Number of batches after which old ones are removed.
 const FORGET_EVERY: i64 = 16;
 /// How long the ids of trades are stored, in days.
 const TRADE_IDS_KEPT_DAYS: i64 = 7;
 
-/// What a batch says about itself.
+/// The head of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
     pub source: &'a str,
@@ -36,11 +36,11 @@ pub struct Head<'a> {
     pub seq: Option<i64>,
     /// Whether numbers may be missing before this one.
     pub gap: bool,
-    /// Whether candles are built of trades.
+    /// Whether candles are built from trades.
     pub build: bool,
 }
 
-/// A row, or why it cannot be read.
+/// A row, or why it cannot be parsed.
 pub type Parsed<T> = Result<T, RefusedRow>;
 
 #[derive(Clone, Debug)]
@@ -48,9 +48,9 @@ pub struct CandleInput {
     pub symbol: Symbol,
     /// One-minute or daily.
     pub grain: Grain,
-    /// The session is not used: it follows from the time.
+    /// The session is ignored, because it is derived from the time.
     pub candle: Candle,
-    /// `None` if the row does not say.
+    /// Whether the candle is final, if the row says so.
     pub is_final: Option<bool>,
 }
 
@@ -61,7 +61,7 @@ pub struct TradeInput {
     pub id: Option<String>,
 }
 
-/// The answer to a batch.
+/// Outcome of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     pub seq: Option<i64>,
@@ -75,18 +75,18 @@ pub struct Receipt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Committed(Receipt),
-    /// The batch was committed before. Contains the answer that it got, unless that is too old.
+    /// The batch was committed earlier. Contains its response, unless that is no longer stored.
     Repeated(Option<String>),
 }
 
-/// A batch that was not committed yet.
+/// A batch to commit.
 #[expect(missing_debug_implementations, reason = "it has a function")]
 pub struct Submitted<'a> {
     pub head: Head<'a>,
     pub rows: Rows,
     /// Time of the commit, in microseconds.
     pub now_us: i64,
-    /// Writes the answer that is stored with the batch.
+    /// Formats the response that is stored with the batch.
     pub answer: &'a dyn Fn(&Receipt) -> String,
 }
 
@@ -117,8 +117,8 @@ pub struct Intake {
     tidied: i64,
 }
 
-/// The merged batches that can be removed. The time of their commits does not count, because they
-/// may be merged much later: after an import, or by the next server.
+/// Determines which merged batches can be removed. The commit time is not sufficient, because a
+/// batch may be merged much later, after an import or by another server.
 #[derive(Debug, Default)]
 struct OldMerges {
     /// All batches up to this one were merged at least [`KEPT_US`] ago.
@@ -141,7 +141,7 @@ impl OldMerges {
     }
 }
 
-/// The rows of a batch after they were checked.
+/// The validated rows of a batch.
 #[derive(Debug, Default)]
 struct Checked {
     candles: Vec<CommittedCandle>,
@@ -151,8 +151,8 @@ struct Checked {
 }
 
 impl Intake {
-    /// Opens the log of a store. Also returns the merger, which must be used for this to be
-    /// readable.
+    /// Opens the log of a store. Also returns the merger, which makes committed batches visible to
+    /// readers.
     pub fn open(store: &Store, venues: &Venues, grace_s: i64) -> Result<(Intake, Merger), IngestError> {
         let (store, merges, recent) =
             (store.without_copy(), MergeVersions::default(), RecentCommits::default());
@@ -168,15 +168,15 @@ impl Intake {
         self.recent.clone()
     }
 
-    /// Returns the number of a source's last batch and the answer to it.
+    /// Returns the number of a source's last batch, and the response to it.
     pub fn last_answer(&mut self, source: &str) -> Result<Option<(i64, String)>, IngestError> {
         let append = self.log.append()?;
         let Some(seq) = append.last_seq(source)? else { return Ok(None) };
         Ok(append.answer(source, seq)?.map(|answer| (seq, answer)))
     }
 
-    /// Commits a batch of candles at `now_us`, in microseconds. `answer` writes the answer that is
-    /// stored with the batch.
+    /// Commits a batch of candles at `now_us`, in microseconds. `answer` formats the response that
+    /// is stored with the batch.
     pub fn candles(
         &mut self,
         head: &Head<'_>,
@@ -203,13 +203,14 @@ impl Intake {
         outcomes.next().unwrap_or(Err(IngestError::Damaged { id: 0 }))
     }
 
-    /// Commits batches in one transaction, in order. Returns what became of each; only those of
-    /// which an earlier one is missing fail. If the transaction fails, none of them is committed.
+    /// Commits batches in one transaction, in order. Returns the outcome of each batch. A batch
+    /// fails if an earlier batch of its source is missing. If the transaction fails, no batch is
+    /// committed.
     pub fn commit(
         &mut self,
         batches: Vec<Submitted<'_>>,
     ) -> Result<Vec<Result<Outcome, IngestError>>, IngestError> {
-        // After an error or a panic, these candles may have rows that were not committed.
+        // After an error or a panic, the cached candles may include uncommitted rows.
         let mut known = std::mem::take(&mut self.known);
         let outcomes = self.try_commit(&mut known, batches)?;
         self.known = known;
@@ -307,8 +308,8 @@ fn put(
     Ok((commit, receipt))
 }
 
-/// Compares the number of a batch with the last one of its source. Returns the outcome of a batch
-/// that was committed before.
+/// Compares the number of a batch with the last one of its source. If the batch was committed
+/// earlier, returns its outcome.
 fn in_order(append: &Append<'_>, head: &Head<'_>) -> Result<Option<Outcome>, IngestError> {
     let Some(seq) = head.seq else { return Ok(None) };
     match append.last_seq(head.source)? {
@@ -320,7 +321,7 @@ fn in_order(append: &Append<'_>, head: &Head<'_>) -> Result<Option<Outcome>, Ing
     }
 }
 
-/// What the rows of a batch are checked with.
+/// Data for the validation of rows.
 struct Check<'a, 'b> {
     venues: &'a Venues,
     grace_s: i64,
@@ -372,7 +373,7 @@ impl Check<'_, '_> {
         Ok(checked)
     }
 
-    /// Returns what a valid row changes, or `None` if it changes nothing.
+    /// Returns the change of a valid row, or `None` if it changes nothing.
     fn effect(
         &mut self,
         symbol: &Symbol,

@@ -1,5 +1,5 @@
-//! The candles that new rows are compared with: those in the store, and those in the log that are
-//! not merged yet. Cached, because most rows are about the newest minute of their series.
+//! Candles with which new rows are compared: those in the store, and those in the log that are not
+//! merged yet. Cached, because most rows belong to the newest minute of their series.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const ROWS_MAX: usize = 1_000_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// Version of the store at which the cached candles are current; `None` if nothing is known.
+    /// Version of the store at which the cached candles are current. `None` if the cache is empty.
     version: Option<i64>,
     /// The last batch of the log that the cached candles include.
     seen: i64,
@@ -45,12 +45,12 @@ pub(super) struct KnownCandle {
 }
 
 impl Known {
-    /// Forgets everything, after a failure.
+    /// Clears the cache after a failure.
     pub(super) fn reset(&mut self) {
         *self = Known::default();
     }
 
-    /// Catches up with other processes: with batches that they have logged, and imports.
+    /// Updates the cache with batches that other processes have logged, and with imports.
     pub(super) fn follow(&mut self, append: &Append<'_>, merges: &MergeVersions) -> Result<(), IngestError> {
         let (version, applied) = append.state()?;
         let expected = self.version.map(|known| if known == version { known } else { merges.after(known) });
@@ -80,7 +80,7 @@ impl Known {
         self.pending.push(commit.clone());
     }
 
-    /// Returns the last batch that was merged when this was last brought up to date.
+    /// Returns the last merged batch as of the last update.
     pub(super) fn applied(&self) -> i64 {
         self.applied
     }
@@ -117,7 +117,7 @@ impl Known {
                 let is_final = !partial.iter().any(|minute| is_partial(&minute));
                 known.put_candle(candle, is_final);
             }
-            // They may be merged in the meantime; then this changes nothing.
+            // The batches may be merged in the meantime, but that does not change the result.
             let rows = self.pending.iter().flat_map(|commit| &commit.candles);
             rows.filter(|row| row.series() == *series && row.candle.time.0 >= from)
                 .for_each(|row| known.put(row));
@@ -131,12 +131,12 @@ impl KnownSeries {
         self.rows.get(&at.0).copied()
     }
 
-    /// Returns whether a later candle is known.
+    /// Returns whether a later candle is cached.
     pub(super) fn has_later(&self, at: Timestamp) -> bool {
         self.newest.is_some_and(|newest| newest > at.0)
     }
 
-    /// Adds a committed row. Earlier candles are final from then on.
+    /// Adds a committed row. Earlier candles become final.
     pub(super) fn put(&mut self, row: &CommittedCandle) {
         self.put_candle(row.candle, row.is_final);
         if row.grain == Grain::Minute {

@@ -1,6 +1,6 @@
-//! Merges logged batches into blocks, by the same code as an import. A series that receives rows
-//! has a short block at its end, which is quick to encode again; when several have gathered, they
-//! are joined.
+//! Merges logged batches into blocks, with the code of the import. A series that receives rows has
+//! a short block at its end, which is fast to encode. When several short blocks have accumulated,
+//! they are joined.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::import::lay::{self, BLOCK_ROWS, Laid, LayError, OnDamage, Part, RUNNI
 use crate::import::trade_lay;
 use crate::lane_of;
 
-/// Candles of the short block at the end of a series, which is quick to encode.
+/// Number of candles of the short block at the end of a series, which is fast to encode.
 pub(super) const SHORT_ROWS: usize = RUNNING_ROWS;
 /// Sizes of the blocks into which shorter ones are joined: one page, and a full block.
 const JOINED_ROWS: [usize; 2] = [256, BLOCK_ROWS];
@@ -52,15 +52,15 @@ pub struct Merger {
 pub struct Merged {
     /// All batches up to this one are merged.
     pub through: i64,
-    /// Whether this merge changed something.
+    /// Whether this merge changed the store.
     pub has_changed: bool,
-    /// Whether more batches wait.
+    /// Whether more batches are waiting.
     pub has_more: bool,
     /// When the next minute becomes final.
     pub next_final: Option<Timestamp>,
 }
 
-/// Rows of one series, gathered from batches.
+/// Rows of one series, collected from batches.
 #[derive(Debug, Default)]
 struct Gathered {
     candles: BTreeMap<i64, Candle>,
@@ -87,7 +87,7 @@ struct LaidSeries {
     series: Series,
     gathered: Gathered,
     laid: Laid,
-    /// Its place among the series of which only the last blocks change.
+    /// Index among the series of which only the last blocks change.
     end: Option<usize>,
 }
 
@@ -131,7 +131,7 @@ impl Merger {
         batches.iter().map(|batch| Commit::decode(batch).map(Arc::new)).collect()
     }
 
-    /// Returns the state without merging. `has_more` is true if there is something to do.
+    /// Returns the state without merging. `has_more` is true if a merge is needed.
     pub fn waiting(view: &View, now: Timestamp) -> Result<Merged, IngestError> {
         let (through, newest) = (view.ingest_applied()?, view.ingest_newest()?);
         let next_final = view.next_final_minute()?;
@@ -139,8 +139,8 @@ impl Merger {
         Ok(Merged { through, has_changed: false, has_more, next_final })
     }
 
-    /// Merges waiting batches, and marks minutes as final whose time has come. Fails with an error
-    /// for which [`IngestError::is_busy`] is true if another process is writing to the store.
+    /// Merges waiting batches, and marks minutes as final when their time has come. Fails with an
+    /// error for which [`IngestError::is_busy`] is true if another process is writing to the store.
     pub fn merge(&mut self, now: Timestamp) -> Result<Merged, IngestError> {
         let waiting = Merger::waiting(self.reader.view(), now)?;
         if !waiting.has_more {
@@ -150,7 +150,7 @@ impl Merger {
         let merged = self.merge_locked(now);
         self.writer.unlock();
         if merged.is_err() {
-            // They may have rows that were not committed.
+            // The caches may include uncommitted rows.
             self.tails.reset();
         }
         merged
@@ -292,7 +292,7 @@ type SeriesRows = BTreeMap<Series, Gathered>;
 type TradeRows = BTreeMap<(Symbol, Date), GatheredTrades>;
 type Contributions = BTreeMap<String, Contribution>;
 
-/// Sorts the rows of batches by series. Of several rows for one stamp, the last counts.
+/// Sorts the rows of batches by series. If a stamp has several rows, the last one is used.
 fn gather(venues: &Venues, commits: &[Arc<Commit>]) -> (SeriesRows, TradeRows, Contributions) {
     let (mut series, mut trades) = (SeriesRows::new(), TradeRows::new());
     let mut contributions = Contributions::new();
@@ -308,7 +308,7 @@ fn gather(venues: &Venues, commits: &[Arc<Commit>]) -> (SeriesRows, TradeRows, C
         }
         for row in &commit.trades {
             let hours = TradeHours::new(venues.of(row.symbol.market())).place(row.trade.time);
-            // It was checked before it was committed.
+            // The row was validated before it was committed.
             let Ok(place) = hours else { continue };
             let day = trades.entry((row.symbol.clone(), place.day)).or_default();
             day.trades.push(row.trade);
@@ -344,7 +344,7 @@ impl Gathered {
 
 type LaidTrades = Vec<(Symbol, Date, GatheredTrades, (usize, Vec<NewBlock>))>;
 
-/// Adds trades to their days in memory, and the candles that are built of them to `series`.
+/// Adds trades to their days in memory, and the candles built from them to `series`.
 fn lay_trades(
     snapshot: &Snapshot<'_>,
     venues: &Venues,
@@ -369,7 +369,7 @@ fn lay_trades(
     Ok(laid)
 }
 
-/// Adds the candles of minutes that have new trades. They are final when a later one begins.
+/// Adds the candles of minutes that have new trades. A candle is final when a later one begins.
 fn add_built(
     venue: &Venue,
     symbol: &Symbol,
@@ -427,7 +427,7 @@ fn lay_all(
         match laid {
             Ok((laid, end)) => all.push(LaidSeries { series, gathered, laid, end }),
             Err(LayError::Import(error)) if !is_damage(&error) => return Err(error.into()),
-            // A damaged series must not stop the others.
+            // A damaged series must not prevent the merge of others.
             Err(error) => {
                 refuse(contributions, &gathered.sources, &series.symbol, &error.to_string());
             }
@@ -441,7 +441,7 @@ fn is_damage(error: &ImportError) -> bool {
 }
 
 /// Returns the size of blocks to write: short ones at the end of a series, and full ones where rows
-/// change a block that is full.
+/// change a full block.
 fn block_rows(snapshot: &Snapshot<'_>, series: &Series, new: &Candles) -> Result<usize, IngestError> {
     let first = new.time.first().copied().unwrap_or_default();
     let last = snapshot.blocks_back(series, Timestamp(i64::MAX), 1)?.last().copied();
@@ -462,7 +462,7 @@ fn write(batch: &mut Batch<'_>, part: &LaidSeries) -> Result<(), IngestError> {
     Ok(())
 }
 
-/// Writes the contributions of sources to series, and the corrected candles, to the ledger.
+/// Writes the changes of series by source, and the corrected candles, to the ledger.
 fn record(batch: &mut Batch<'_>, laid: &[LaidSeries], ledger: &mut Ledger) -> Result<(), IngestError> {
     let mut parts = Vec::with_capacity(laid.len());
     for LaidSeries { series, gathered, laid, .. } in laid {
@@ -503,7 +503,7 @@ fn join_short_blocks(batch: &mut Batch<'_>, series: &Series) -> Result<(), Inges
     Ok(())
 }
 
-/// The ledger entries of the sources: one for each source and day.
+/// The ledger entries of the sources, one per source and day.
 struct Ledger {
     now: Timestamp,
     entries: BTreeMap<String, (ImportId, Option<ImportRecord>)>,
@@ -600,9 +600,9 @@ mod tests {
     }
 
     /// Two days of minutes in batches of different sizes, with corrections of the last block and of
-    /// earlier ones. The blocks end within hours.
+    /// earlier blocks. The blocks end within hours.
     #[test]
-    fn merges_from_memory_store_what_all_rows_give() {
+    fn merges_from_memory_store_the_candles_of_all_rows() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), Access::Write { now: Timestamp(M) }).unwrap();
         let venues = Venues::built_in().unwrap();
@@ -620,7 +620,7 @@ mod tests {
             }
             merges += 1;
             let corrected = [5, 200, 300].get(merges % 11).and_then(|back| at.checked_sub(*back));
-            // Without new minutes, the newest one again.
+            // Without new minutes, the newest one is sent again.
             let end = (at + size).min(stamps.len());
             let places = (at.min(end.saturating_sub(1))..end).chain(corrected);
             let rows: Vec<(i64, i64)> =

@@ -1,11 +1,11 @@
-//! Rows that arrive while a server runs: candles, complete or not, and single trades.
+//! Ingest of candles, complete or not, and single trades while a server runs.
 //!
-//! A batch takes two steps. [`Intake`] checks its rows, decides what each of them changes, and
-//! appends the batch to a log; it is durable and acknowledged then. [`Merger`] merges logged
-//! batches into blocks, many at a time, by the same code as an import. Readers see only merged
-//! batches, all rows of one at once. A batch that is logged but not merged survives a crash: the
-//! next merger continues after the last merged one. [`Commit`] is a logged batch, for the pushes of
-//! live quotes. Start with `intake.rs`, then `known.rs` and `merge.rs`.
+//! A batch is processed in two steps. [`Intake`] validates its rows, determines their changes, and
+//! appends the batch to a log, which makes it durable and acknowledges it. [`Merger`] merges many
+//! logged batches into blocks, with the code of the import. Readers see only merged batches, and
+//! all rows of a batch become visible atomically. A logged batch survives a crash: the next merger
+//! continues after the last merged batch. [`Commit`] is a logged batch, for the pushes of live
+//! quotes. Start with `intake.rs`, then `known.rs` and `merge.rs`.
 
 mod commit;
 mod intake;
@@ -31,7 +31,7 @@ pub const GRACE_S: i64 = 5;
 
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
-    /// A batch of the source is missing.
+    /// A previous batch of the source is missing.
     #[error("expected seq {expected}")]
     Gap { expected: i64 },
     #[error("ingested batch {id} is damaged")]
@@ -57,12 +57,13 @@ impl IngestError {
     }
 }
 
-/// Returns a text that identifies bytes.
+/// Returns a fingerprint of bytes as text.
 pub fn fingerprint(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().get(..16).unwrap_or_default().to_owned()
 }
 
-/// Returns the exclusive end of a candle: of its minute, of the closing auction, or of its day.
+/// Returns the exclusive end of a candle: that of its minute, of the closing auction, or of its
+/// day.
 fn end_of(venue: &Venue, grain: Grain, stamp: Timestamp) -> Timestamp {
     if grain == Grain::Day {
         return venue.day_end(venue.zone().date(stamp));
@@ -74,12 +75,12 @@ fn end_of(venue: &Venue, grain: Grain, stamp: Timestamp) -> Timestamp {
     Timestamp(stamp.0.saturating_add(minutes * 60))
 }
 
-/// Versions of the store before and after merges of this process. A change of the version that they
-/// explain does not invalidate what an [`Intake`] knows.
+/// Versions of the store before and after merges of this process. A change of the version by these
+/// merges does not invalidate the cache of an [`Intake`].
 #[derive(Clone, Debug, Default)]
 struct MergeVersions(Arc<Mutex<Vec<(i64, i64)>>>);
 
-/// Number of merges that are remembered.
+/// Maximum number of stored merges.
 const MERGES_KEPT: usize = 256;
 
 impl MergeVersions {

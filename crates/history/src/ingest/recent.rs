@@ -1,5 +1,5 @@
-//! The batches that this process has committed last, so that neither a merge nor a push reads them
-//! from the log.
+//! The last batches that this process has committed, cached so that merges and pushes do not read
+//! them from the log.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ pub struct RecentCommits(Arc<Mutex<Cached>>);
 #[derive(Debug, Default)]
 struct Cached {
     commits: VecDeque<Arc<Commit>>,
-    /// Sum of their weights.
+    /// Sum of the weights of the batches.
     weight: usize,
 }
 
@@ -33,7 +33,7 @@ impl RecentCommits {
         }
     }
 
-    /// Returns the batches that follow `after` without a gap, as far as they are cached.
+    /// Returns the cached batches that follow `after` without a gap.
     pub(super) fn after(&self, after: i64) -> Vec<Arc<Commit>> {
         let cached = self.lock();
         let all = &cached.commits;

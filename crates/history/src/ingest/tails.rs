@@ -1,7 +1,7 @@
-//! The last blocks of the series that receive rows, decoded, so that a merge neither reads nor
-//! decodes them again. They are current as long as the version of the store is the one that the
-//! last merge has left. A row that needs more than the last block, such as a correction of an
-//! earlier day, is merged by `import/lay.rs`, which reads what it needs.
+//! The decoded last blocks of the series that receive rows, so that a merge neither reads nor
+//! decodes them again. They are current while the version of the store is the one that the last
+//! merge has left. A row that changes more than the last block, such as a correction of an earlier
+//! day, is merged by `import/lay.rs`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,15 +26,15 @@ pub(super) struct Tails {
     series: HashMap<Series, Tail>,
 }
 
-/// The ends of a series of minutes and of its roll-ups.
+/// The last blocks of a series of minutes and of its roll-ups.
 #[derive(Debug)]
 pub(super) struct Tail {
     minutes: LastBlock,
-    /// The minutes before the block, from the start of its first hour on: the roll-ups need them.
+    /// The minutes before the block, from the start of its first hour on, which the roll-ups need.
     before: Candles,
     /// In the order of [`Grain::ROLLED_UP`].
     rolled: Vec<LastBlock>,
-    /// The stored minutes that are not final: when each becomes final.
+    /// The stored minutes that are not final, with the time when each becomes final.
     partial: BTreeMap<i64, Timestamp>,
 }
 
@@ -56,12 +56,12 @@ pub(super) struct LaidTail {
 }
 
 impl Tails {
-    /// Forgets everything, after a failure.
+    /// Clears the cache after a failure.
     pub(super) fn reset(&mut self) {
         *self = Tails::default();
     }
 
-    /// Forgets everything if the store has changed since the last merge.
+    /// Clears the cache if the store has changed since the last merge.
     pub(super) fn follow(&mut self, version: i64) {
         if self.version != Some(version) {
             *self = Tails { version: Some(version), ..Tails::default() };
@@ -73,8 +73,8 @@ impl Tails {
         self.series.is_empty()
     }
 
-    /// Merges minutes into the end of their series; `None` if they need more than that. `minutes`
-    /// must be ascending.
+    /// Merges minutes into the end of their series. Returns `None` if they change more than that.
+    /// `minutes` must be ascending.
     pub(super) fn lay(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -92,7 +92,7 @@ impl Tails {
         tail.map_or(Ok(None), |tail| tail.lay(venue, minutes))
     }
 
-    /// Takes note of minutes that are final because their time has come.
+    /// Marks minutes as final when their time has come.
     pub(super) fn finish(&mut self, minute: &PartialMinute) {
         let series = Series { symbol: minute.symbol.clone(), grain: Grain::Minute, lane: minute.lane };
         if let Some(tail) = self.series.get_mut(&series) {
@@ -100,11 +100,11 @@ impl Tails {
         }
     }
 
-    /// Remembers what a merge has committed. `version` is the version of the store after it.
+    /// Stores the result of a committed merge. `version` is the version of the store after it.
     pub(super) fn committed(&mut self, version: i64, laid: Vec<Tail>) {
         let of_merge: usize = laid.iter().map(Tail::rows).sum();
         if self.series.values().map(Tail::rows).sum::<usize>() + of_merge > ROWS_MAX {
-            // Those without new rows.
+            // Series without new rows.
             self.series.clear();
         }
         self.version = Some(version);
@@ -115,7 +115,7 @@ impl Tails {
 }
 
 impl Tail {
-    /// Reads the end of a series. Returns `None` if it has none, or one whose blocks are full.
+    /// Reads the end of a series. Returns `None` if the series is empty, or has only full blocks.
     fn read(snapshot: &Snapshot<'_>, venue: &Venue, series: &Series) -> Result<Option<Tail>, LayError> {
         let Some(minutes) = LastBlock::read(snapshot, series.clone())? else { return Ok(None) };
         let first = minutes.entry.first;
@@ -157,13 +157,13 @@ impl Tail {
         Ok(Some(LaidTail { tail: self, changes }))
     }
 
-    /// Takes note that minutes up to a stamp are final. Returns whether one was not.
+    /// Marks minutes up to a stamp as final. Returns whether any was not final.
     pub(super) fn finish(&mut self, through: Timestamp) -> bool {
         let later = self.partial.split_off(&through.0.saturating_add(1));
         !std::mem::replace(&mut self.partial, later).is_empty()
     }
 
-    /// Takes note that a minute is not final. Returns whether that is new.
+    /// Marks a minute as not final. Returns whether it was final before.
     pub(super) fn put_partial(&mut self, minute: &PartialMinute) -> bool {
         self.partial.insert(minute.at.0, minute.final_at) != Some(minute.final_at)
     }

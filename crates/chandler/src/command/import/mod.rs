@@ -83,7 +83,7 @@ pub(crate) struct Arguments {
     /// Build one-minute and daily candles from the imported trades, replacing stored ones
     #[arg(long)]
     build_candles: bool,
-    /// Read one file that grows, or `-` for standard input, and store its rows as they come: CSV,
+    /// Read one growing file, or `-` for standard input, and store new rows as they arrive: CSV,
     /// TSV or lines of JSON
     #[arg(long, conflicts_with_all = ["dry_run", "strict", "again", "replace"])]
     follow: bool,

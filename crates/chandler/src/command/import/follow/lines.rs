@@ -1,5 +1,5 @@
-//! Reads the complete lines of a file that grows, or of standard input, and identifies a position
-//! in a file.
+//! Reads the complete lines of a growing file or of standard input, and identifies positions in a
+//! file.
 
 use std::fs::{File, Metadata};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// Pause at the end of a file, until more is read.
+/// Pause at the end of a file before the next read.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Bytes before the position that identify the file.
+/// Number of bytes before a position that identify the file.
 const TAIL_BYTES: u64 = 4 << 10;
 
-/// A complete line, and the position behind it.
+/// A complete line, and the position after it.
 pub(super) enum Piece {
     Line(String, u64),
-    /// The file begins again.
+    /// The file is read from its beginning.
     Restarted,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn position(path: &Path, offset: u64) -> Result<Value, Failure> {
     Ok(json!({"device": device(&data), "inode": inode(&data), "offset": offset, "hash": hash}))
 }
 
-/// Returns the offset of a position, if the file is the same up to it.
+/// Returns the offset of a position, if the content before it is unchanged.
 pub(super) fn known_offset(path: &Path, known: &Value) -> Result<Option<u64>, Failure> {
     let offset = known.get("offset").and_then(Value::as_u64).unwrap_or_default();
     let is_same = offset > 0 && path.exists() && position(path, offset)? == *known;
@@ -75,8 +75,8 @@ pub(super) fn read_input(sender: &SyncSender<Piece>) {
     }
 }
 
-/// Sends the lines of a file that grows, until `stop` is set. A file that is shorter than before,
-/// or another one with the same name, is read from its beginning.
+/// Sends the lines of a growing file until `stop` is set. A file that was truncated or replaced is
+/// read from its beginning.
 pub(super) fn read_file(path: &Path, mut at: u64, stop: &AtomicBool, sender: &SyncSender<Piece>) {
     let mut open: Option<(u64, BufReader<File>)> = None;
     while !stop.load(Ordering::Relaxed) {
@@ -102,7 +102,7 @@ pub(super) fn read_file(path: &Path, mut at: u64, stop: &AtomicBool, sender: &Sy
         let mut line = Vec::new();
         let read = reader.read_until(b'\n', &mut line).unwrap_or_default();
         if line.last() != Some(&b'\n') {
-            // Not complete: it is read again when there is more.
+            // An incomplete line is read again when the file has grown.
             if reader.seek_relative(-i64::try_from(read).unwrap_or_default()).is_err() {
                 return;
             }

@@ -1,6 +1,6 @@
-//! `chandler import --follow`: reads a file that grows, or standard input, and commits its rows as
-//! they come, to the local store or to a server. The position in a file is stored with the rows
-//! before it, so the same command continues where the last one stopped.
+//! `chandler import --follow`: reads a growing file or standard input, and commits new rows to the
+//! local store or to a server. The position in a file is stored with the rows before it, so the
+//! same command resumes after an interruption.
 //!
 //! `lines.rs` reads lines, `rows.rs` parses them, and `store.rs` or `server.rs` commits them.
 
@@ -29,14 +29,14 @@ use rows::{Head, Parser, Rows};
 use server::ServerSink;
 use store::StoreSink;
 
-/// Rows are committed when this many have come, or after this time.
+/// Rows are committed when this many are waiting, or after this time.
 const ROWS_MAX: usize = 1_000;
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
 
 pub(super) struct Follow<'a> {
     pub(super) file: &'a Path,
     pub(super) options: Options,
-    /// Time after its end at which a partial minute counts as final, in seconds. `None`: the
+    /// Time after its end at which a partial minute counts as final, in seconds. `None` means the
     /// default.
     pub(super) final_after_s: Option<i64>,
     pub(super) all_final: bool,
@@ -46,21 +46,21 @@ pub(super) struct Follow<'a> {
 
 /// Where rows are committed.
 trait Sink {
-    /// Returns where to continue in the file.
+    /// Returns where to resume in the file.
     fn start(&mut self) -> Result<Start, Failure>;
     /// Commits the rows before the offset `end`.
     fn commit(&mut self, rows: Rows, end: u64) -> Result<Committed, Failure>;
-    /// Called when no rows have come for a while.
+    /// Called when no rows have arrived for some time.
     fn rest(&mut self) -> Result<(), Failure>;
     fn finish(&mut self) -> Result<(), Failure>;
 }
 
-/// Where to continue in a file.
+/// Where to resume in a file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Start {
-    /// Behind the last committed row, or the beginning if the file is another one.
+    /// Position after the last committed row, or the beginning if the file is a different one.
     offset: u64,
-    /// End of a batch that may have been sent already, and must be sent again with the same rows.
+    /// End of a batch that may have been sent already. It must be sent again with the same rows.
     boundary: Option<u64>,
 }
 
@@ -109,7 +109,7 @@ pub(super) fn run(follow: &Follow<'_>, context: &CommandContext) -> Result<(), F
     followed
 }
 
-/// Reads the first line of a file that is continued.
+/// Reads the first line of a file that is resumed.
 fn head_of(path: &PathBuf) -> Result<Head, Failure> {
     let mut line = String::new();
     BufReader::new(File::open(path)?).read_line(&mut line)?;
@@ -156,11 +156,11 @@ impl Following<'_> {
                     }
                     self.boundary = None;
                 }
-                // All lines up to the boundary were complete before.
+                // All lines up to the boundary were complete when the batch was sent.
                 Err(RecvTimeoutError::Timeout) if self.boundary.is_some() && !self.is_stopped() => continue,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    // A batch that must be sent again is sent whole, or not at all.
+                    // A batch that must be sent again is sent completely, or not at all.
                     if self.boundary.is_none() {
                         self.commit(&std::mem::take(&mut rows), end)?;
                     }

@@ -1,5 +1,5 @@
-//! Parses followed lines: rows of a table below its header, or JSON lines with the fields of
-//! ingested rows.
+//! Parses followed lines: rows of a table with a header, or JSON lines with the fields of ingested
+//! rows.
 
 use std::fs::File;
 use std::io::Write;
@@ -25,16 +25,16 @@ pub(super) struct Parser<'a> {
     pub(super) options: &'a Options,
     pub(super) all_final: bool,
     pub(super) venues: &'a Venues,
-    /// Folder for the lines of a batch, which the reader of tables reads from a file.
+    /// Directory for the lines of a batch, which the table reader reads from a file.
     pub(super) folder: PathBuf,
 }
 
-/// The first line of a file, which says how the others are read.
+/// The first line of a file, which determines the format of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Head {
     /// Column names.
     Header(String),
-    /// The first line is a row itself.
+    /// The first line is a row.
     JsonCandles,
     JsonTrades,
 }
@@ -91,7 +91,7 @@ impl Parser<'_> {
         lines.iter().try_for_each(|line| writeln!(file, "{line}"))?;
         drop(file);
         let mut options = self.options.read.clone();
-        // A few rows do not show their period.
+        // The period cannot be detected from a few rows.
         options.period.get_or_insert(Grain::Minute);
         let table = files::open(&path, self.venues, &options);
         let cannot = |error: files::FileError| usage(format!("{}: {}", self.file.display(), error.problem));
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_says_how_a_file_is_read() {
+    fn the_first_line_determines_the_format() {
         assert_eq!(Head::of("symbol,time"), Head::Header("symbol,time".to_owned()));
         assert_eq!(Head::of(r#"{"symbol": "700.HK", "open": 1, "price": 2}"#), Head::JsonCandles);
         assert_eq!(Head::of(r#" {"symbol": "700.HK", "price": 1}"#), Head::JsonTrades);

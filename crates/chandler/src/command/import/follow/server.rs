@@ -1,6 +1,6 @@
-//! Commits followed rows to a server. A file in the user's folder for data has the position and the
-//! number of the next batch. It is written before a batch is sent, so that a batch whose answer was
-//! lost is sent again with the same number and rows, which the server recognizes.
+//! Commits followed rows to a server. A state file in the user's data directory contains the
+//! position and the number of the next batch. It is written before a batch is sent. If the response
+//! is lost, the batch is sent again with the same number and rows, and the server recognizes it.
 
 use std::fs::File;
 use std::io::Write;
@@ -23,9 +23,9 @@ use crate::remote::{MachineTime, ServerFlags, Time, field};
 
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// Beginning of the message for a batch whose predecessor the server does not have.
+/// Beginning of the error message for a batch whose predecessor the server does not have.
 const EXPECTED: &str = "expected seq";
-/// Letters of the file name in the name of the source.
+/// Maximum length of the file name in the name of the source.
 const NAME_LETTERS: usize = 16;
 const MICROSECONDS: i64 = 1_000_000;
 /// Units of a price and a turnover.
@@ -36,19 +36,19 @@ pub(super) struct ServerSink<'a> {
     flags: &'a ServerFlags,
     session: Session,
     time: MachineTime,
-    /// The file; `None` for standard input.
+    /// The file, or `None` for standard input.
     path: Option<PathBuf>,
-    /// File with the position in `path`.
+    /// State file with the position in `path`.
     state_path: Option<PathBuf>,
     source: String,
     build: bool,
     /// Number of the next batch.
     seq: i64,
-    /// Whether the server may have other batches before the next one than this process has sent.
+    /// Whether the server may have batches before the next one that this process has not sent.
     gap: bool,
-    /// Position behind the last acknowledged row.
+    /// Position after the last acknowledged row.
     done: Value,
-    /// End of the batch that the former process may have sent.
+    /// End of the batch that the previous process may have sent.
     resent: Option<u64>,
 }
 
@@ -98,8 +98,8 @@ impl<'a> ServerSink<'a> {
         Ok(std::fs::rename(&new, path)?)
     }
 
-    /// Sends a batch until the server has answered it. The pause between attempts grows while the
-    /// server is unreachable.
+    /// Sends a batch until the server responds. The pause between attempts grows while the server
+    /// is unreachable.
     fn send(
         &mut self,
         path: &str,
@@ -147,7 +147,7 @@ impl<'a> ServerSink<'a> {
                 }
                 _ => return Err(self.session.to_failure(error)),
             };
-            // An answer may have been lost.
+            // A response may have been lost.
             may_be_known = true;
             if pause == PAUSE_FIRST {
                 output::note(format_args!("chandler: {}; trying again", self.session.to_failure(error)));
@@ -189,7 +189,7 @@ impl Sink for ServerSink<'_> {
         self.done = done.clone();
         self.resent = boundary;
         match (pending.is_null(), boundary) {
-            // Behind an acknowledged batch, or at one that is sent again.
+            // After an acknowledged batch, or at one that is sent again.
             (true, _) | (false, Some(_)) => (self.seq, self.gap) = (seq, false),
             // The rows of the pending batch have changed.
             (false, None) => self.seq = self.seq.max(seq.saturating_add(1)),
@@ -243,13 +243,13 @@ impl Sink for ServerSink<'_> {
     }
 }
 
-/// The first number of a source whose last one is unknown: larger than any before.
+/// The first number of a source whose last number is unknown. It is larger than any previous one.
 fn first_seq(now: Timestamp) -> i64 {
     now.0.saturating_mul(MICROSECONDS)
 }
 
-/// Returns the name of the source: at most 40 letters of those that a server accepts. The hash
-/// distinguishes hosts and files. Standard input is not continued, so each run is another source.
+/// Returns the name of the source, at most 40 of the characters that a server accepts. The hash
+/// distinguishes hosts and files. Standard input is not resumed, so each run is a different source.
 fn source(host: &str, path: Option<&Path>, now: Timestamp) -> String {
     let name = path.and_then(Path::file_name).map_or_else(|| "-".into(), |name| name.to_string_lossy());
     let fit = |letter: char| match letter.to_ascii_lowercase() {
@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_has_only_letters_that_a_server_accepts() {
+    fn a_source_name_has_only_permitted_characters() {
         let named = |host: &str, path: &str| source(host, Some(Path::new(path)), Timestamp(0));
         let name = named("feeder", "/data/Ticks of AAPL (1).CSV");
         assert!(name.starts_with("follow-ticks-of-aapl--1-"), "{name}");

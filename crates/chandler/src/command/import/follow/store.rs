@@ -20,7 +20,7 @@ pub(super) struct StoreSink<'a> {
     context: &'a CommandContext,
     intake: Intake,
     merger: Merger,
-    /// The file; `None` for standard input.
+    /// The file, or `None` for standard input.
     path: Option<PathBuf>,
     source: String,
     /// Number of the next batch; `None` for standard input.
@@ -49,7 +49,8 @@ impl<'a> StoreSink<'a> {
         Ok(StoreSink { context, intake, merger, path, source, seq, build, _store: store })
     }
 
-    /// Returns whether more waits. A server or an import that is writing merges it later.
+    /// Returns whether more rows are waiting. If a server or an import is writing, it merges them
+    /// later.
     fn merge(&mut self) -> Result<bool, Failure> {
         match self.merger.merge(self.context.now()) {
             Ok(merged) => Ok(merged.has_more),
@@ -95,7 +96,7 @@ impl Sink for StoreSink<'_> {
         self.merge().map(drop)
     }
 
-    /// Merges everything, also what a server that uses the same store has committed.
+    /// Merges all committed rows, including those that a server with the same store has committed.
     fn finish(&mut self) -> Result<(), Failure> {
         while self.merge()? {}
         Ok(())
