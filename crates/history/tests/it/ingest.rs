@@ -1,5 +1,4 @@
-//! Rows that arrive while a server runs: what is accepted, what is final when, and what a crash
-//! leaves.
+//! Tests of ingest: which rows are accepted, when they become final, and recovery after a crash.
 
 use history::History;
 use history::ingest::{
@@ -109,7 +108,7 @@ fn a_partial_minute_is_visible_and_replaced_by_the_next_one() {
 }
 
 #[test]
-fn the_same_batch_again_is_repeated_and_the_same_row_is_unchanged() {
+fn a_repeated_batch_is_recognized_and_a_repeated_row_is_unchanged() {
     let mut live = live();
     let rows = || vec![flat(M, "190.3", 500)];
     let Ok(Outcome::Committed(first)) = live.send(&head("alpaca-1", Some(4711)), rows(), M + 5) else {
@@ -121,9 +120,9 @@ fn the_same_batch_again_is_repeated_and_the_same_row_is_unchanged() {
         panic!("not committed")
     };
     assert_eq!(next.counts, counts(0, 1, 0, 0));
-    // Another source has its own numbers, and a source may begin with any.
+    // Other sources have separate numbers, and a source may begin with any number.
     assert!(matches!(live.send(&head("other", Some(9)), rows(), M + 6), Ok(Outcome::Committed(_))));
-    // A number that is too old has no answer any more.
+    // The response to an old number is no longer stored.
     let old = live.send(&head("alpaca-1", Some(1)), rows(), M + 6).unwrap();
     assert_eq!(old, Outcome::Repeated(None));
 }
@@ -145,7 +144,7 @@ fn a_later_minute_makes_the_earlier_ones_final() {
     live.add(vec![flat(M, "190.3", 500)], M + 5);
     live.add(vec![flat(M + 60, "190.4", 1)], M + 61);
     assert_eq!(live.partial(APPLE), [M + 60]);
-    // A row for a final minute is a correction, and the ledger has the old candle.
+    // A row for a final minute is a correction, and the ledger has the previous candle.
     let receipt = live.add(vec![flat(M, "190.2", 500)], M + 62);
     assert_eq!(receipt.counts, counts(0, 0, 1, 0));
     assert_eq!(live.partial(APPLE), [M + 60]);
@@ -170,7 +169,7 @@ fn a_minute_is_final_some_seconds_after_its_end() {
 }
 
 #[test]
-fn a_row_is_final_if_it_says_so_or_its_minute_is_over() {
+fn a_row_is_final_if_marked_or_after_the_end_of_its_minute() {
     let mut live = live();
     let final_row = CandleInput { is_final: Some(true), ..flat(M, "190.3", 500) };
     live.add(vec![final_row], M + 5);
@@ -186,7 +185,7 @@ fn a_row_is_final_if_it_says_so_or_its_minute_is_over() {
 }
 
 #[test]
-fn a_late_minute_is_final_and_stored_in_its_place() {
+fn a_late_minute_is_final_and_stored_at_its_position() {
     let mut live = live();
     live.add(vec![flat(M + 600, "190.3", 5)], M + 601);
     live.add(vec![CandleInput { is_final: Some(false), ..flat(M, "190.1", 7) }], M + 602);
@@ -195,7 +194,7 @@ fn a_late_minute_is_final_and_stored_in_its_place() {
 }
 
 #[test]
-fn refused_rows_go_to_the_quarantine_and_do_not_stop_the_others() {
+fn refused_rows_are_quarantined_and_do_not_stop_the_others() {
     let mut live = live();
     let unreadable = RefusedRow {
         row: 0,
@@ -244,7 +243,7 @@ fn a_committed_batch_survives_a_crash_before_its_merge() {
     assert!(live.minutes(APPLE).is_empty(), "it is merged by the next merger");
     let again = live.send(&head("feed", Some(1)), vec![flat(M, "190.3", 500)], M + 6).unwrap();
     assert!(matches!(again, Outcome::Repeated(Some(_))));
-    // Known although it is not merged.
+    // Known before it is merged.
     let Ok(Outcome::Committed(next)) = live.send(&head("feed", Some(2)), vec![flat(M, "190.3", 500)], M + 6)
     else {
         panic!("not committed")
@@ -255,7 +254,7 @@ fn a_committed_batch_survives_a_crash_before_its_merge() {
 }
 
 #[test]
-fn push_numbers_grow_over_restarts_and_clocks_that_go_back() {
+fn push_numbers_increase_after_restarts_and_clock_changes() {
     let mut live = live();
     let mut last = 0;
     for (step, now) in [M + 5, M + 5, M + 4, M + 6].into_iter().enumerate() {
@@ -272,7 +271,7 @@ fn push_numbers_grow_over_restarts_and_clocks_that_go_back() {
 }
 
 #[test]
-fn what_another_process_has_written_is_known() {
+fn writes_of_another_process_are_noticed() {
     let mut live = live();
     let (mut other, _) = Intake::open(&live.store, &Venues::built_in().unwrap(), GRACE_S).unwrap();
     live.add(vec![flat(M, "190.3", 500)], M + 5);
@@ -282,7 +281,7 @@ fn what_another_process_has_written_is_known() {
         let Ok(Outcome::Committed(receipt)) = outcome else { panic!("{outcome:?}") };
         assert_eq!(receipt.counts, expected);
     }
-    // Not merged yet, but known here.
+    // Not merged yet, but already known.
     assert_eq!(live.add(vec![flat(M, "190.3", 600)], M + 7).counts, counts(0, 1, 0, 0));
     assert_eq!(live.minutes(APPLE).volume, [600]);
 }
@@ -309,7 +308,7 @@ fn trades_with_a_known_id_are_unchanged_and_build_candles() {
     let symbol: Symbol = APPLE.parse().unwrap();
     let mut reader = live.store.reader().unwrap();
     assert_eq!(reader.view().trade_days(&symbol).unwrap()[0].rows, 3);
-    // Outside the hours of its day.
+    // Outside the trading hours of its day.
     let refused = send(&mut live, vec![trade("700.HK", M, "300", 1, "")]);
     assert_eq!(refused, counts(0, 0, 0, 1));
 }
@@ -351,8 +350,8 @@ fn arrivals() -> impl Strategy<Value = Vec<Vec<Arrival>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// The store has the last row of each minute, however rows are batched, merged or interrupted;
-    /// batches that are sent twice change nothing.
+    /// The store has the last row of each minute, regardless of how rows are batched, merged or
+    /// interrupted. Repeated batches change nothing.
     #[test]
     fn the_last_row_of_each_minute_is_stored(batches in arrivals(), merges in any::<u16>(), crashes in any::<u16>()) {
         let mut live = live();
@@ -386,7 +385,7 @@ proptest! {
         // Only the newest minute can be partial.
         let partial = live.partial(APPLE);
         prop_assert!(partial.iter().all(|at| expected.keys().last() == Some(at)), "{:?}", partial);
-        // Roll-ups have every share.
+        // Roll-ups include every share.
         let mut reader = live.store.reader().unwrap();
         let hours = Series { symbol: APPLE.parse().unwrap(), grain: Grain::Minute60, lane: Lane::Regular };
         let rows: u64 = reader.view().series(&hours).unwrap().map_or(0, |info| info.rows);
@@ -400,9 +399,9 @@ const DOOMED_DIR: &str = "HISTORY_TEST_DOOMED_INGEST";
 /// Environment variable that is set if that process never merges.
 const DOOMED_MERGES_NOTHING: &str = "HISTORY_TEST_DOOMED_MERGES_NOTHING";
 
-/// A process that commits and merges batches is killed at a random instant, several times; in two
-/// of them between a commit and its merge (example I12 of the specification). Each batch that it
-/// had reported is in the store, all of it, and no push number is used again.
+/// A process that commits and merges batches is killed at random instants several times, twice
+/// between a commit and its merge (example I12 of the specification). Each reported batch is
+/// completely in the store, and no push number is reused.
 #[test]
 fn acknowledged_batches_survive_a_kill() {
     use std::io::{BufRead, BufReader};
@@ -414,7 +413,7 @@ fn acknowledged_batches_survive_a_kill() {
     for (reports, merges) in [(1, true), (3, true), (2, false), (10, true), (25, false), (40, true)] {
         let applied = store.reader().unwrap().view().ingest_applied().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "ingest::doomed_feed", "--ignored", "--nocapture"])
+            .args(["--exact", "ingest::feed_until_killed", "--ignored", "--nocapture"])
             .env(DOOMED_DIR, dir.path())
             .envs((!merges).then_some((DOOMED_MERGES_NOTHING, "1")))
             .stdout(Stdio::piped())
@@ -451,7 +450,7 @@ fn acknowledged_batches_survive_a_kill() {
 
 #[test]
 #[ignore = "not a test: the process that the test above starts and kills"]
-fn doomed_feed() {
+fn feed_until_killed() {
     let dir = std::env::var(DOOMED_DIR).unwrap();
     let store = Store::open(std::path::Path::new(&dir), Access::Write { now: Timestamp(M) }).unwrap();
     let (mut intake, mut merger) = Intake::open(&store, &Venues::built_in().unwrap(), GRACE_S).unwrap();
@@ -469,7 +468,7 @@ fn doomed_feed() {
 }
 
 #[test]
-fn rows_of_a_batch_that_panics_are_not_known() {
+fn rows_of_a_batch_that_panics_are_not_cached() {
     let mut live = live();
     let row = || input(APPLE, M, ["190", "190", "190", "190"], 100, "0");
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -1,5 +1,5 @@
-//! Worlds: accounts with a market clock of their own. The store does not interpret states and
-//! settings; `access` creates the accounts, and the server moves the clocks.
+//! Worlds: accounts with their own market clocks. The store does not interpret states and settings;
+//! `access` creates the accounts, and the server moves the clocks.
 
 use market::Timestamp;
 
@@ -11,7 +11,7 @@ use crate::StoreError;
 use crate::engine::{Db, Fault, Row, natural, signed, small};
 use crate::ids::{AccountId, Hash, WorldId};
 
-/// A world to be added with its account.
+/// A new world with its account.
 #[derive(Clone, Copy, Debug)]
 pub struct NewWorldRow<'a> {
     pub owner: AccountId,
@@ -36,7 +36,7 @@ pub struct WorldRow {
     pub created_at: Timestamp,
 }
 
-/// The part of a world that its movements change.
+/// The part of a world that a movement of its clock changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldClock {
     pub state: String,
@@ -56,7 +56,7 @@ pub struct WorldSpan {
 /// A line of a world's log. The store does not interpret its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldLine {
-    /// Lines are numbered from 1. Times do not descend.
+    /// Lines are numbered from 1. Times never decrease.
     pub number: u64,
     /// Market time.
     pub at: Timestamp,
@@ -71,22 +71,23 @@ pub struct WorldLine {
     pub digest: Hash,
 }
 
-/// A change of a world, with the lines that its log gets.
+/// A change of a world, with the lines for its log.
 #[derive(Clone, Copy, Debug)]
 pub struct WorldChange<'a> {
-    /// Where the clock must be.
+    /// The expected clock before the change.
     pub before: &'a WorldClock,
     pub after: &'a WorldClock,
-    /// The first and the last instant, which must be these, and those after the change.
+    /// The expected first and last instant, and those after the change.
     pub span: (WorldSpan, WorldSpan),
     pub settings: &'a str,
     /// Number of the first line that is removed before the new lines are added.
     pub cut: Option<u64>,
-    /// New lines. They get the next numbers, because another process may have added notes.
+    /// New lines. The next numbers are assigned on write, because another process may have added
+    /// notes.
     pub lines: &'a [WorldLine],
 }
 
-/// Maximum size of a text of a line, in bytes: a journal entry fits.
+/// Maximum size of the text of a line, in bytes. Every journal entry is smaller.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// Result of adding a world.
@@ -95,13 +96,13 @@ pub enum AddWorldOutcome {
     Added(WorldId),
     /// The owner has a world or an account with this name.
     NameTaken,
-    /// The store has as many worlds as it may have. Nothing was added.
+    /// The store has the maximum number of worlds. Nothing was added.
     TooMany,
 }
 
 impl Accounts {
-    /// Adds a world with its account, its rights and its credential, unless there are `most` worlds
-    /// already.
+    /// Adds a world with its account, its rights and its credentials, unless there are `most`
+    /// worlds already.
     pub fn add_world(
         &self,
         account: (AccountId, &NewAccountRow, &Credential),
@@ -147,14 +148,14 @@ impl Accounts {
             Ok(AddWorldOutcome::Added(WorldId(number)))
         });
         match added {
-            // An error rolls the account back.
+            // Returning an error rolls back the account.
             Err(StoreError::Taken { .. }) => Ok(AddWorldOutcome::NameTaken),
             added => added,
         }
     }
 
-    /// Adds a credential to the account of a world, unless it has `most` already. Returns whether the
-    /// credential was added.
+    /// Adds credentials to the account of a world, unless it has `most` already. Returns whether
+    /// they were added.
     pub fn add_world_key(
         &self,
         credential: &Credential,
@@ -177,7 +178,7 @@ impl Accounts {
         self.read().first(sql::OF_ACCOUNT, [account.0], WorldRow::read)
     }
 
-    /// Returns the world that an owner calls `name`.
+    /// Returns the world with this name of an owner.
     pub fn world_named(&self, owner: AccountId, name: &str) -> Result<Option<WorldRow>, StoreError> {
         self.read().first(sql::NAMED, (owner.0, name), WorldRow::read)
     }
@@ -193,10 +194,11 @@ impl Accounts {
     }
 
     /// Stores a change of a world together with its log. Returns `false` and changes nothing if the
-    /// clock is no longer `before`, or the span is another one, because another process has changed
-    /// the world.
+    /// clock is no longer `before` or the span has changed, because another process has changed the
+    /// world.
     ///
-    /// Not an account change: no cached account depends on it, and it happens many times a second.
+    /// Does not increment the accounts version, because no cached account depends on the clock, and
+    /// it changes many times per second.
     pub fn change_world(&self, account: AccountId, change: &WorldChange<'_>) -> Result<bool, StoreError> {
         let WorldChange { before, after, span: (span, span_after), settings, cut, lines } = *change;
         check_texts("a world", &[&after.state, settings])?;
@@ -281,8 +283,8 @@ impl Accounts {
         self.within(WriteLock::Of(&[to]), |db| db.run(sql::COPY_LINES, copied).map(drop))
     }
 
-    /// Notes that the worlds in this state have ended, unless it is noted already. A change of the
-    /// state removes the note.
+    /// Records that the worlds in this state have ended, unless that is already recorded. A change
+    /// of the state removes the record.
     pub fn note_ended_worlds(&self, state: &str, now: Timestamp) -> Result<(), StoreError> {
         if self.read().first(sql::UNNOTED, [state], |_| Ok(()))?.is_none() {
             return Ok(());
@@ -295,8 +297,8 @@ impl Accounts {
         self.read().all(sql::ENDED, (until.0, limit), WorldRow::read)
     }
 
-    /// Deletes a world that is still at `clock`, and revokes its account. The account gets another
-    /// name, so that its owner can use the name again. Returns whether the world was deleted.
+    /// Deletes a world that is still at `clock`, and revokes its account. The account is renamed,
+    /// so that its owner can use the name again. Returns whether the world was deleted.
     pub fn remove_world(
         &self,
         account: AccountId,
@@ -431,7 +433,7 @@ mod sql {
         use super::*;
 
         #[test]
-        fn finding_a_world_uses_its_indexes() {
+        fn queries_for_worlds_use_their_indexes() {
             crate::engine::statements::follow_the_keys(
                 crate::engine::migrations::ACCOUNTS,
                 &[COUNT_KEYS, OF_ACCOUNT, NAMED, OF_OWNER, LINES, LAST_LINE, ADD_LINE, CUT_LINES, COPY_LINES],

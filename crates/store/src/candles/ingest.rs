@@ -1,7 +1,7 @@
-//! Rows that arrive while a server runs. A batch is first appended to a log ([`IngestLog`]), which
-//! makes it durable with a few statements, and later merged into blocks ([`IngestWriter`]). The log
-//! needs no writer lock, so an import does not delay it. On SQLite it is a file of its own
-//! (`ingest_file.rs`), so a merge does not delay it either. The bytes of a batch are opaque.
+//! Ingested rows. A batch is first appended to a log ([`IngestLog`]), which makes it durable with a
+//! few statements, and later merged into blocks ([`IngestWriter`]). The log needs no writer lock,
+//! so an import does not delay it. On SQLite it is a separate file (`ingest_file.rs`), so a merge
+//! does not delay it either. The bytes of a batch are opaque.
 
 use market::{Date, Symbol, Timestamp};
 
@@ -11,20 +11,20 @@ use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Fault, Row, Value, signed};
 use crate::{Batch, Lane, Store, StoreError, View};
 
-/// Number of answers that are stored per source.
+/// Number of stored responses per source.
 pub const INGEST_ANSWERS_KEPT: i64 = 1_000;
 
 /// Maximum number of old batches that one transaction removes.
 const REMOVED_MAX: i64 = 64;
-/// Maximum number of trade ids that one transaction removes: more than two batches add.
+/// Maximum number of trade ids that one transaction removes, which is more than two batches add.
 const TRADES_REMOVED_MAX: u64 = 10_000;
 
 /// A logged batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestBatch {
-    /// Position in the log, from 1 on.
+    /// Position in the log, starting at 1.
     pub id: i64,
-    /// The first of the sequence numbers that are reserved for the pushes of this batch.
+    /// The first sequence number reserved for the pushes of this batch.
     pub push_from: i64,
     pub body: Vec<u8>,
 }
@@ -35,7 +35,7 @@ pub struct PartialMinute {
     pub symbol: Symbol,
     pub lane: Lane,
     pub at: Timestamp,
-    /// When it becomes final at the latest.
+    /// When the minute becomes final at the latest.
     pub final_at: Timestamp,
 }
 
@@ -64,7 +64,7 @@ impl PartialMinute {
 #[derive(Debug)]
 pub struct IngestLog {
     db: Db,
-    /// The candle database, if the log is another file.
+    /// The candle database, if the log is a separate file.
     candles: Option<Db>,
 }
 
@@ -100,10 +100,10 @@ impl IngestLog {
         self.db.begin_write()?;
         let is_current = self.is_current();
         if !matches!(is_current, Ok(true)) {
-            // Also after an error, so that the connection is not left in a transaction.
+            // Also after an error, so that the connection does not remain in a transaction.
             self.db.rollback()?;
             is_current?;
-            // It was folded into the candle database.
+            // The log was moved into the candle database.
             if let Some(log) = self.candles.as_ref().map(ingest_file::open_or_create).transpose()?.flatten() {
                 self.db = log;
             }
@@ -114,7 +114,7 @@ impl IngestLog {
         Ok(append)
     }
 
-    /// Returns whether the candle database still has this log.
+    /// Returns whether this is still the log of the candle database.
     fn is_current(&self) -> Result<bool, StoreError> {
         let Some(candles) = &self.candles else { return Ok(true) };
         Ok(ingest_file::key(candles)? == ingest_file::key(&self.db)?)
@@ -130,7 +130,7 @@ impl IngestLog {
 impl Drop for Append<'_> {
     fn drop(&mut self) {
         if !self.is_committed {
-            // After some errors SQLite has already rolled back, and this fails.
+            // Fails if SQLite has already rolled back after an error.
             self.db().rollback().ok();
         }
     }
@@ -146,9 +146,9 @@ impl Append<'_> {
         self.id
     }
 
-    /// Begins a further batch of the transaction.
+    /// Begins another batch of the transaction.
     pub fn begin_next(&mut self) -> Result<(), StoreError> {
-        // On PostgreSQL, the lock of this row makes the order of ids the order of commits.
+        // On PostgreSQL, the lock of this row ensures that ids are committed in order.
         self.id = self.db().one(COUNT_UP, (1, "ingest"), |row| row.get(0))?;
         Ok(())
     }
@@ -158,14 +158,14 @@ impl Append<'_> {
         self.log.state()
     }
 
-    /// Removes some of the batches up to `through`, which are older than every server needs. They
-    /// are removed in portions, so that no batch waits for it.
+    /// Removes some of the batches up to `through`, which no server needs any more. They are
+    /// removed in portions, so that a batch is not delayed.
     pub fn forget_batches(&self, through: i64) -> Result<(), StoreError> {
         self.db().run(sql::FORGET, (REMOVED_MAX, through)).map(drop)
     }
 
-    /// Removes a portion of the ids of trades that came before `day`, in days since 1970. Returns
-    /// whether it was the last one.
+    /// Removes a portion of the ids of trades that arrived before `day`, in days since 1970.
+    /// Returns whether it was the last portion.
     pub fn forget_trades(&self, day: i64) -> Result<bool, StoreError> {
         let removed = self.db().run(sql::FORGET_TRADES, (day, signed(TRADES_REMOVED_MAX)))?;
         Ok((removed as u64) < TRADES_REMOVED_MAX)
@@ -181,13 +181,13 @@ impl Append<'_> {
         self.db().first(sql::LAST_SEQ, [source], |row| row.get(0))
     }
 
-    /// Returns the answer to an earlier batch; `None` if it is not stored any more.
+    /// Returns the response to an earlier batch, or `None` if it is no longer stored.
     pub fn answer(&self, source: &str, seq: i64) -> Result<Option<String>, StoreError> {
         self.db().first(sql::ANSWER, (source, seq), |row| row.get(0))
     }
 
-    /// Records the ids of trades that came on `today`, in days since 1970. Returns for each whether it
-    /// is new.
+    /// Records the ids of trades that arrived on `today`, in days since 1970. Returns for each id
+    /// whether it is new.
     pub fn add_trades(
         &self,
         source: &str,
@@ -202,8 +202,8 @@ impl Append<'_> {
         Ok(new)
     }
 
-    /// Reserves `count` sequence numbers for pushes, from the commit time in microseconds on.
-    /// Returns the first.
+    /// Reserves `count` sequence numbers for pushes, at or after the commit time in microseconds.
+    /// Returns the first one.
     pub fn reserve_pushes(&self, commit_us: i64, count: usize) -> Result<i64, StoreError> {
         let count = signed(count as u64);
         let next: i64 = self.db().one(sql::RESERVE_PUSHES, (commit_us, count), |row| row.get(0))?;
@@ -214,7 +214,7 @@ impl Append<'_> {
         self.db().run(sql::ADD, (self.id, push_from, body)).map(drop)
     }
 
-    /// Records the last accepted batch of a source, and its answer.
+    /// Records the last accepted batch of a source, and the response to it.
     pub fn put_answer(&self, source: &str, seq: i64, answer: &str) -> Result<(), StoreError> {
         self.db().run(sql::PUT_SEQ, (source, seq))?;
         self.db().run(sql::PUT_ANSWER, (source, seq, answer))?;
@@ -227,7 +227,7 @@ impl Append<'_> {
         self.db().commit()?;
         self.is_committed = true;
         if let Some(channel) = self.db().channel() {
-            // Servers that are not notified look for batches several times a second.
+            // Servers that were not notified poll for batches several times a second.
             self.db().first(NOTIFY, (channel, INGESTED), |_| Ok(())).ok();
         }
         Ok(())

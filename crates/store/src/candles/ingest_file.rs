@@ -1,10 +1,10 @@
-//! The log of ingested batches on SQLite: `ingest.db`, next to the candle database. SQLite lets one
-//! transaction write to a file, so batches in the candle database would wait for each merge.
+//! The log of ingested batches on SQLite: `ingest.db`, next to the candle database. SQLite permits
+//! only one write transaction per file, so batches in the candle database would wait for merges.
 //!
-//! A counter of the candle database is the key of its log, which contains the same key. Without that
-//! counter the tables of the candle database contain the log: before the first batch, in a backup,
-//! and after a move. [`open_or_create`] moves them to a new file, and [`fold`] moves them back. A
-//! file with another key belongs to another candle database, which a restore has replaced; it is
+//! A counter of the candle database is the key of its log, which contains the same key. Without
+//! that counter, the log is in the tables of the candle database: before the first batch, in a
+//! backup, and after a move. [`open_or_create`] moves it to a new file, and [`fold`] moves it back.
+//! A file with another key belongs to a candle database that a restore has replaced. Such a file is
 //! ignored, and removed when a new one is created.
 //!
 //! The last merged batch is recorded with the candles. A batch is removed from the log only some
@@ -18,7 +18,7 @@ use market::Timestamp;
 use crate::StoreError;
 use crate::engine::{Db, INGEST_FILE, Role, Sql, Value, migrate, migrations};
 
-/// Endings of the files that SQLite creates next to an open database.
+/// Suffixes of the files that SQLite creates for an open database.
 const COMPANIONS: [&str; 4] = ["-wal", "-shm", "-journal", ""];
 
 // These statements run only on SQLite.
@@ -36,12 +36,12 @@ const COUNTER: Sql = Sql::new("read a counter of the ingest log", "select next f
 const TABLES: [(&str, usize); 4] =
     [("ingest_batch", 3), ("ingest_source", 2), ("ingest_answer", 3), ("ingest_trade", 5)];
 
-/// Returns the key of the log of a candle database; `None` if its own tables contain the log.
+/// Returns the key of the log of a candle database, or `None` if the log is in its own tables.
 pub(crate) fn key(candles: &Db) -> Result<Option<i64>, StoreError> {
     if candles.is_remote() { Ok(None) } else { candles.first(KEY, [], |row| row.get(0)) }
 }
 
-/// Opens the log of a candle database; `None` if its own tables contain the log.
+/// Opens the log of a candle database. Returns `None` if the log is in its own tables.
 pub(crate) fn open(candles: &Db, role: Role) -> Result<Option<Db>, StoreError> {
     let (Some(key), Some(path)) = (key(candles)?, path_of(candles)) else { return Ok(None) };
     if std::fs::metadata(&path).map_or(0, |file| file.len()) == 0 {
@@ -53,8 +53,8 @@ pub(crate) fn open(candles: &Db, role: Role) -> Result<Option<Db>, StoreError> {
     Ok(is_its_log.then_some(log))
 }
 
-/// Opens the log of a candle database for appending; `None` on PostgreSQL, where it needs no
-/// database of its own. Creates it if necessary.
+/// Opens the log of a candle database for appending, and creates it if necessary. Returns `None` on
+/// PostgreSQL, which needs no separate database.
 pub(super) fn open_or_create(candles: &Db) -> Result<Option<Db>, StoreError> {
     let Some(path) = path_of(candles) else { return Ok(None) };
     if let Some(log) = open(candles, Role::Writer)? {
@@ -80,28 +80,28 @@ fn create(candles: &Db, path: &Path) -> Result<Db, StoreError> {
     if !is_lost {
         copy(candles, &log, 0)?;
     }
-    // If the former log was lost, the ids of merged batches must not be used again.
+    // If the previous log was lost, the ids of merged batches must not be reused.
     let newest = counter(candles, "ingest")?.max(counter(candles, "applied")?);
     for (name, next) in [("ingest", newest), ("push", counter(candles, "push")?), ("ingest log", key)] {
         log.run(SET, (name, next))?;
     }
     log.commit()?;
     sync_folder_of(path)?;
-    // If this log is lost, its replacement must not begin with the rows that it began with.
+    // If this log is lost, its replacement must not contain its initial rows.
     for (table, _) in TABLES {
         candles.run_text("empty the ingest log", &format!("delete from {table}"), &[])?;
     }
     if is_lost {
-        // No merge can wait for lost batches.
+        // A merge must not wait for lost batches.
         candles.run(SET, ("applied", newest))?;
     }
     candles.run(SET, ("ingest log", key))?;
     Ok(log)
 }
 
-/// Moves the log into the tables of a candle database, which must be in a write transaction: of a
-/// copy, or of the store if no batch can be appended in the meantime. Batches that are merged are
-/// left out. The file can be removed after the commit.
+/// Moves the log into the tables of a candle database that is in a write transaction: of a copy, or
+/// of the store if no batch can be appended in the meantime. Merged batches are left out. The file
+/// can be removed after the commit.
 pub(crate) fn fold(log: &Db, candles: &Db) -> Result<(), StoreError> {
     copy(log, candles, counter(candles, "applied")?)?;
     for name in ["ingest", "push"] {
@@ -110,8 +110,8 @@ pub(crate) fn fold(log: &Db, candles: &Db) -> Result<(), StoreError> {
     candles.run(NO_KEY, []).map(drop)
 }
 
-/// Returns whether a log has all batches that a candle database lacks. False if they were merged and
-/// removed after the candle database was read.
+/// Returns whether a log has all batches that a candle database lacks. This is false if they were
+/// merged and removed after the candle database was read.
 pub(crate) fn continues(log: &Db, candles: &Db) -> Result<bool, StoreError> {
     let (applied, newest) = (counter(candles, "applied")?, counter(log, "ingest")?);
     let found: i64 = log.one(AFTER, [applied], |row| row.get(0))?;
@@ -141,7 +141,7 @@ fn remove(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes a new file durable. Only Unix can open a directory as a file.
+/// Makes a new file durable. Only on Unix can a directory be opened as a file.
 fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     let Some(folder) = path.parent().filter(|_| cfg!(unix)) else { return Ok(()) };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

@@ -1,7 +1,7 @@
-//! Mirrors: the sources that this store is filled from, what they collect, and how far they are.
+//! Mirrors: the sources from which this store is filled, with their settings and progress.
 //!
-//! A page of candles and the position after it are one [`Batch`]. Texts and blobs of the collector
-//! are opaque here.
+//! A page of candles and the position after it are written in one [`Batch`]. Texts and blobs of the
+//! collector are opaque.
 
 use market::adjust::Amount;
 use market::{Date, Symbol, Timestamp};
@@ -9,7 +9,7 @@ use market::{Date, Symbol, Timestamp};
 use crate::engine::{Fault, Row, natural, signed};
 use crate::{Batch, StoreError, View};
 
-/// Maximum number of reports of a mirror. Later ones are not stored.
+/// Maximum number of reports of a mirror. Further ones are not stored.
 pub const MIRROR_REPORTS_MAX: u64 = 100_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,7 +31,7 @@ pub struct MirrorRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MirrorSecurity {
     pub symbol: Symbol,
-    /// Why the source refused it, and when.
+    /// The reason and the time of the source's refusal.
     pub note: Option<(String, Timestamp)>,
 }
 
@@ -47,14 +47,14 @@ pub struct MirrorJob {
     pub first_day: Date,
     pub last_day: Date,
     pub position: String,
-    /// How the walk ended; `None` if it has not.
+    /// How the walk ended. `None` if it has not ended.
     pub outcome: Option<String>,
     pub pages: u64,
     pub rows: u64,
     pub updated_at: Timestamp,
 }
 
-/// Something that a user should know.
+/// A report for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MirrorReport {
     pub kind: String,
@@ -63,7 +63,7 @@ pub struct MirrorReport {
     pub at: Timestamp,
 }
 
-/// What happened on an ex-date, derived from actual and adjusted days.
+/// A corporate action or factor, derived from actual and adjusted days.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DerivedFactor {
     pub ex_date: Date,
@@ -73,7 +73,7 @@ pub struct DerivedFactor {
     /// Bounds of the factor, as decimals.
     pub low: String,
     pub high: String,
-    /// How far a cash amount may be wrong, as a decimal.
+    /// Maximum error of a cash amount, as a decimal.
     pub width: String,
 }
 
@@ -81,7 +81,7 @@ pub struct DerivedFactor {
 pub enum FactorKind {
     Cash,
     Split,
-    /// No known corporate action: the factor is used as it is.
+    /// Neither a cash amount nor a split. The factor is used unchanged.
     Bare,
 }
 
@@ -165,7 +165,7 @@ impl View {
         self.far().first(sql::ADJUSTED, (id.0, symbol.as_str()), |row| row.get(0))
     }
 
-    /// Returns what was derived from received days of a security, ordered by ex-date.
+    /// Returns the factors derived from received days of a security, ordered by ex-date.
     pub fn derived_factors(&self, symbol: &Symbol) -> Result<Vec<DerivedFactor>, StoreError> {
         self.far().all(sql::DERIVED, [symbol.as_str()], |row| {
             let (kind, amount) = (row.text(1)?, row.text(2)?);
@@ -183,7 +183,7 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// Adds a mirror. Returns `None` if there is one of this name.
+    /// Adds a mirror. Returns `None` if the name exists.
     pub fn add_mirror(
         &mut self,
         name: &str,
@@ -209,7 +209,7 @@ impl Batch<'_> {
         self.write(|batch| batch.db().run(sql::PUT_STATE, (state, id.0)).map(drop))
     }
 
-    /// Removes a mirror. Its candles stay.
+    /// Removes a mirror, but not its candles.
     pub fn remove_mirror(&mut self, id: MirrorId) -> Result<(), StoreError> {
         self.write(|batch| {
             for statement in sql::REMOVALS {
@@ -219,7 +219,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Adds securities behind those of the list.
+    /// Appends securities to the list.
     pub fn add_mirror_securities(&mut self, id: MirrorId, symbols: &[Symbol]) -> Result<(), StoreError> {
         self.write(|batch| {
             let next: i64 = batch.db().one(sql::NEXT_PLACE, [id.0], |row| row.get(0))?;
@@ -230,7 +230,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Notes why the source refused a security, or removes the note.
+    /// Records why the source refused a security, or removes the record.
     pub fn note_mirror_security(
         &mut self,
         id: MirrorId,
@@ -273,17 +273,17 @@ impl Batch<'_> {
         })
     }
 
-    /// Records that the history of a security is requested in a month.
+    /// Charges a security to the quota of a month.
     pub fn charge_mirror(&mut self, id: MirrorId, month: &str, symbol: &Symbol) -> Result<(), StoreError> {
         self.write(|batch| batch.db().run(sql::CHARGE, (id.0, month, symbol.as_str())).map(drop))
     }
 
-    /// Takes a charge back, because the source refused the request.
+    /// Releases a charge, because the source refused the request.
     pub fn uncharge_mirror(&mut self, id: MirrorId, month: &str, symbol: &Symbol) -> Result<(), StoreError> {
         self.write(|batch| batch.db().run(sql::UNCHARGE, (id.0, month, symbol.as_str())).map(drop))
     }
 
-    /// Adds a report, unless there is an equal one.
+    /// Adds a report, unless an equal one exists.
     pub fn add_mirror_report(&mut self, id: MirrorId, report: &MirrorReport) -> Result<(), StoreError> {
         self.write(|batch| {
             if batch.mirror_report_count(id)? >= MIRROR_REPORTS_MAX {
@@ -306,7 +306,7 @@ impl Batch<'_> {
         self.write(|batch| batch.db().run(sql::PUT_ADJUSTED, (id.0, symbol.as_str(), body)).map(drop))
     }
 
-    /// Replaces what was derived from received days of a security.
+    /// Replaces the factors derived from received days of a security.
     pub fn put_derived_factors(
         &mut self,
         symbol: &Symbol,
@@ -358,7 +358,7 @@ pub(super) mod sql {
     use crate::engine::Sql;
     use crate::engine::statements::statements;
 
-    /// Removes a mirror, what refers to it first.
+    /// Removes a mirror after the rows that refer to it.
     pub(super) const REMOVALS: [Sql; 6] =
         [REMOVE_SECURITIES, REMOVE_JOBS, REMOVE_MONTHS, REMOVE_REPORTS, REMOVE_ADJUSTED, REMOVE];
 
@@ -434,7 +434,7 @@ pub(super) mod sql {
         use super::*;
 
         #[test]
-        fn the_rows_of_a_mirror_are_found_by_their_indexes() {
+        fn queries_for_mirrors_use_their_indexes() {
             crate::engine::statements::follow_the_keys(
                 crate::engine::migrations::ALL,
                 &[MIRROR, MONTH, ADJUSTED, DERIVED, UNCHARGE, REMOVE_JOB, NOTE],

@@ -1,6 +1,6 @@
-//! Replacement of the last blocks of many series at once, for rows that arrive while a server runs.
-//! Equivalent to [`Batch::replace_blocks`] for each of them, with four statements instead of ten:
-//! the last block has no successor, and a block with the same start overlaps no other one.
+//! Replaces the last blocks of many series together, for ingested rows. Equivalent to
+//! [`Batch::replace_blocks`] for each series, with four statements instead of ten: the last block
+//! has no successor, and a block with the same start overlaps no other one.
 
 use market::Grain;
 
@@ -8,18 +8,18 @@ use crate::candles::batch::refuse_unfit;
 use crate::engine::Value;
 use crate::{Batch, BlockEntry, NewBlock, Series, StoreError, Tail};
 
-/// A new version of the last block of a series. It starts where the old one does.
+/// A new version of the last block of a series. It has the same start as the old one.
 #[derive(Clone, Copy, Debug)]
 pub struct TailChange<'a> {
-    /// Not a daily series: its adjustment factors would have to be computed again.
+    /// Not a daily series, whose adjustment factors would have to be recomputed.
     pub series: &'a Series,
     pub old: BlockEntry,
     pub new: &'a NewBlock,
 }
 
 impl Batch<'_> {
-    /// Replaces the last blocks of series, each at most once. Fails if one of them is not the last
-    /// block of its series any more. Returns the new directory entries in the same order.
+    /// Replaces the last blocks of series, each at most once. Fails if one of them is no longer the
+    /// last block of its series. Returns the new directory entries in the same order.
     pub fn replace_tails(&mut self, changes: &[TailChange<'_>]) -> Result<Vec<BlockEntry>, StoreError> {
         if changes.is_empty() {
             return Ok(Vec::new());
@@ -135,7 +135,8 @@ impl Batch<'_> {
 mod sql {
     use crate::engine::statements::statements;
 
-    // On SQLite these verify and write the seals of the rows themselves; see `engine/sqlite/seal.rs`.
+    // On SQLite these statements verify and write the seals of the rows themselves; see
+    // `engine/sqlite/seal.rs`.
     statements! {
         for crate::engine::migrations::ALL;
         REPLACE_TAIL: "replace the last block of a series",
@@ -271,13 +272,13 @@ mod tests {
         let day = series("AAPL.US", Grain::Day);
         let new = block(20, 29, "new");
         for (series, old, new) in [
-            // It has a successor.
+            // The block has a successor.
             (&apple, first, block(10, 19, "new")),
-            // It begins elsewhere.
+            // The block has another start.
             (&apple, last[0], block(21, 29, "new")),
-            // It was replaced before.
+            // The block was already replaced.
             (&apple, BlockEntry { id: 99, ..last[0] }, new.clone()),
-            // It belongs to another series.
+            // The block belongs to another series.
             (&tencent, last[0], new.clone()),
             (&day, last[0], new.clone()),
             (&apple, last[0], NewBlock { rows: 0, ..new }),
@@ -290,7 +291,7 @@ mod tests {
         assert_eq!(state(&store, &all), before);
     }
 
-    /// A new seal would hide what another program has written.
+    /// A new seal would hide a modification by another program.
     #[test]
     fn a_row_with_a_wrong_seal_is_not_replaced() {
         let apple = series("AAPL.US", Grain::Minute);

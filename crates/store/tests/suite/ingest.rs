@@ -22,7 +22,7 @@ fn batches_are_read_in_the_order_of_their_commits() {
     let batches = reader.view().ingest_batches(1, 3).unwrap();
     assert_eq!(batches.iter().map(|batch| batch.body.as_slice()).collect::<Vec<_>>(), [b"b", b"c"]);
     assert_eq!(reader.view().ingest_newest().unwrap(), 3);
-    // Push numbers begin with the time of the commit, and never repeat.
+    // Push numbers begin with the time of the commit, and are unique.
     let all = reader.view().ingest_batches(0, 9).unwrap();
     assert_eq!(all.iter().map(|batch| batch.push_from).collect::<Vec<_>>(), [100, 108, 116]);
     append(&fresh, b"d", 1_000);
@@ -32,7 +32,7 @@ fn batches_are_read_in_the_order_of_their_commits() {
 }
 
 #[test]
-fn an_abandoned_batch_leaves_nothing() {
+fn an_abandoned_batch_is_not_stored() {
     let fresh = fresh();
     let mut log = fresh.store.ingest_log().unwrap();
     let abandoned = log.append().unwrap();
@@ -45,7 +45,7 @@ fn an_abandoned_batch_leaves_nothing() {
 }
 
 #[test]
-fn the_last_answers_of_a_source_are_stored() {
+fn the_last_responses_to_a_source_are_stored() {
     let fresh = fresh();
     let mut log = fresh.store.ingest_log().unwrap();
     let append = log.append().unwrap();
@@ -64,7 +64,7 @@ fn the_last_answers_of_a_source_are_stored() {
 }
 
 #[test]
-fn a_trade_id_is_known_by_source_symbol_and_day() {
+fn trade_ids_are_unique_per_source_symbol_and_day() {
     let fresh = fresh();
     let (apple, tencent) = (symbol("AAPL.US"), symbol("700.HK"));
     let day = "2026-07-15".parse().unwrap();
@@ -122,7 +122,7 @@ fn batches_are_removed_up_to_a_position() {
 }
 
 #[test]
-fn minutes_are_partial_until_they_are_finished() {
+fn minutes_are_partial_until_they_are_marked_as_final() {
     let fresh = fresh();
     put(&fresh.store, &minutes("AAPL.US"), &[], &[block(60, 180)]);
     let minute = |at: i64, lane| PartialMinute {
@@ -164,9 +164,9 @@ fn an_import_and_a_merge_exclude_each_other() {
 }
 
 /// Replaces the last blocks of many series, and compares the store with one in which they were
-/// replaced one by one.
+/// replaced individually.
 #[test]
-fn last_blocks_that_are_replaced_at_once_equal_those_replaced_one_by_one() {
+fn replacing_blocks_together_equals_replacing_them_one_by_one() {
     let (one, other) = (fresh(), fresh());
     let all: Vec<_> = (0..40).map(|number| minutes(&format!("S{number}.US"))).collect();
     let [old, same] = [&one, &other].map(|fresh| -> Vec<BlockEntry> {
@@ -207,7 +207,7 @@ fn last_blocks_that_are_replaced_at_once_equal_those_replaced_one_by_one() {
         };
         assert_eq!(read(&one), read(&other));
     }
-    // One of them is not the last block any more: nothing changes.
+    // One of them is no longer the last block, so nothing changes.
     let mut batch = writer.begin().unwrap();
     let fresh_block = block(120, 999);
     let changes: Vec<TailChange<'_>> = [(0, entries[0]), (1, old[1])]

@@ -56,7 +56,7 @@ fn remove(dir: &Path) {
 }
 
 #[test]
-fn a_backup_contains_the_batches_that_are_not_merged() {
+fn a_backup_contains_the_unmerged_batches() {
     let (fresh, _accounts) = filled();
     let mut log = fresh.store.ingest_log().unwrap();
     append(&mut log, &[11, 12, 13]);
@@ -78,7 +78,7 @@ fn a_backup_contains_the_batches_that_are_not_merged() {
     assert_eq!(logged(&other.as_path().into()), (1, unmerged));
     assert_eq!(append(&mut again, &[14]), [4]);
     assert_eq!(findings(&other.as_path().into()), 0);
-    // The store that was copied goes on.
+    // The original store continues to accept batches.
     assert_eq!(append(&mut log, &[14, 15]), [4, 5]);
 }
 
@@ -102,7 +102,7 @@ fn a_restore_replaces_the_log() {
 }
 
 #[test]
-fn a_move_takes_the_log_along() {
+fn a_move_includes_the_log() {
     let (fresh, _accounts) = filled();
     let from = StoreUrl::from(fresh.home.path());
     let mut log = fresh.store.ingest_log().unwrap();
@@ -115,14 +115,14 @@ fn a_move_takes_the_log_along() {
     assert_eq!(findings(&to), 0);
     let moved = Store::open(&to, Access::Write { now: NOW }).unwrap();
     assert_eq!(append(&mut moved.ingest_log().unwrap(), &[13]), [3]);
-    // A process that had the log of the source open appends to its new one.
+    // A process that had opened the log of the source appends to its new log.
     assert_eq!(append(&mut log, &[13]), [3]);
     assert_eq!(logged(&from), (1, rows(&[(2, "12"), (3, "13")])));
     assert_eq!(findings(&from), 0);
 }
 
 #[test]
-fn a_log_that_was_lost_or_is_of_another_store_is_created_again() {
+fn a_lost_or_foreign_log_is_created_again() {
     let (one, two) = (fresh(), fresh());
     append(&mut one.store.ingest_log().unwrap(), &[11, 12, 13]);
     append(&mut two.store.ingest_log().unwrap(), &[21]);
@@ -130,7 +130,7 @@ fn a_log_that_was_lost_or_is_of_another_store_is_created_again() {
     remove(one.home.path());
     let place = StoreUrl::from(one.home.path());
     assert_eq!(logged(&place), (3, Vec::new()));
-    // Ids of merged batches are not used again.
+    // Ids of merged batches are not reused.
     assert_eq!(append(&mut one.store.ingest_log().unwrap(), &[14]), [4]);
 
     fs::copy(file(two.home.path()), file(one.home.path())).unwrap();
@@ -141,19 +141,19 @@ fn a_log_that_was_lost_or_is_of_another_store_is_created_again() {
 #[test]
 fn an_interrupted_creation_of_the_log_is_repeated() {
     let fresh = fresh();
-    // Complete, but its key was not recorded with the candles.
+    // Complete, but its key was not recorded in the candle database.
     let other = crate::fixture::fresh();
     append(&mut other.store.ingest_log().unwrap(), &[21, 22]);
     fs::copy(file(other.home.path()), file(fresh.home.path())).unwrap();
     assert_eq!(append(&mut fresh.store.ingest_log().unwrap(), &[11]), [1]);
-    // Without contents.
+    // An empty file.
     let empty = crate::fixture::fresh();
     fs::write(file(empty.home.path()), b"").unwrap();
     assert_eq!(append(&mut empty.store.ingest_log().unwrap(), &[11]), [1]);
 }
 
 #[test]
-fn a_lost_log_is_not_replaced_by_the_rows_that_it_began_with() {
+fn a_lost_log_is_not_replaced_by_its_initial_rows() {
     let (fresh, _accounts) = filled();
     append(&mut fresh.store.ingest_log().unwrap(), &[11, 12, 13]);
     let dir = tempfile::tempdir().unwrap();
@@ -165,7 +165,7 @@ fn a_lost_log_is_not_replaced_by_the_rows_that_it_began_with() {
     remove(&other);
     let mut log = restored.ingest_log().unwrap();
     assert_eq!(log.append().unwrap().last_seq("feed").unwrap(), None);
-    // No merge waits for the lost batches.
+    // A merge does not wait for the lost batches.
     assert_eq!(logged(&other.as_path().into()), (3, Vec::new()));
     assert_eq!(append(&mut log, &[15]), [4]);
     assert_eq!(logged(&other.as_path().into()), (3, rows(&[(4, "15")])));
@@ -173,7 +173,7 @@ fn a_lost_log_is_not_replaced_by_the_rows_that_it_began_with() {
 }
 
 #[test]
-fn a_reader_sees_the_batches_of_a_log_that_was_replaced() {
+fn a_reader_sees_the_batches_of_a_replaced_log() {
     let fresh = fresh();
     append(&mut fresh.store.ingest_log().unwrap(), &[11]);
     let mut reader = fresh.store.reader().unwrap();
@@ -188,7 +188,7 @@ fn a_reader_sees_the_batches_of_a_log_that_was_replaced() {
 }
 
 #[test]
-fn an_append_continues_after_its_log_could_not_be_compared() {
+fn appending_continues_after_a_failed_comparison_of_the_log() {
     let fresh = fresh();
     let mut log = fresh.store.ingest_log().unwrap();
     append(&mut log, &[11]);

@@ -36,7 +36,7 @@ fn add(fresh: &Fresh, name: &str) -> Option<MirrorId> {
 }
 
 #[test]
-fn a_mirror_has_a_name_of_its_own_and_is_removed_with_all_its_rows() {
+fn mirrors_have_unique_names_and_are_removed_with_all_their_rows() {
     let fresh = fresh();
     let id = add(&fresh, "live").unwrap();
     assert_eq!(add(&fresh, "live"), None);

@@ -1,4 +1,4 @@
-//! Tests of worlds: their rows, their movements, and the accounts that belong to them.
+//! Tests of worlds: their rows, their movements, and their accounts.
 
 use market::Timestamp;
 use store::{
@@ -93,7 +93,7 @@ fn a_world_is_found_by_its_account_and_its_name() {
 }
 
 #[test]
-fn a_name_is_used_once_and_the_number_of_worlds_is_limited() {
+fn names_are_unique_and_the_number_of_worlds_is_limited() {
     let (_home, accounts, owner) = fresh();
     create(&accounts, owner, "march", 2).unwrap();
     let (account, refused) = create(&accounts, owner, "march", 2).unwrap();
@@ -105,7 +105,7 @@ fn a_name_is_used_once_and_the_number_of_worlds_is_limited() {
     assert_eq!(create(&accounts, owner, "june", 2).unwrap().1, AddWorldOutcome::TooMany);
 }
 
-/// Moves the clock of a world, with lines.
+/// Moves the clock of a world, with log lines.
 fn change(
     accounts: &Accounts,
     account: AccountId,
@@ -125,7 +125,7 @@ fn line(number: u64, kind: &str) -> WorldLine {
 }
 
 #[test]
-fn a_clock_is_moved_only_from_where_it_is() {
+fn a_clock_is_moved_only_from_its_expected_position() {
     let (_home, accounts, owner) = fresh();
     let account = create(&accounts, owner, "march", 9).unwrap().0;
     let (start, first, second) = (clock("created", 0, 0), clock("paused", 10, 1), clock("paused", 20, 2));
@@ -141,7 +141,7 @@ fn a_clock_is_moved_only_from_where_it_is() {
 }
 
 #[test]
-fn the_span_of_a_world_is_changed_only_by_who_knows_it() {
+fn a_span_is_changed_only_from_its_expected_value() {
     let (_home, accounts, owner) = fresh();
     let account = create(&accounts, owner, "march", 9).unwrap().0;
     let (start, moved) = (clock("created", 0, 0), clock("created", 7, 0));
@@ -159,7 +159,7 @@ fn the_span_of_a_world_is_changed_only_by_who_knows_it() {
 }
 
 #[test]
-fn the_end_of_a_world_is_noted_once_and_forgotten_when_it_goes_on() {
+fn the_end_of_a_world_is_recorded_once_and_removed_when_it_resumes() {
     let (_home, accounts, owner) = fresh();
     let [first, second, open] =
         ["first", "second", "open"].map(|name| create(&accounts, owner, name, 9).unwrap().0);
@@ -174,7 +174,7 @@ fn the_end_of_a_world_is_noted_once_and_forgotten_when_it_goes_on() {
     assert_eq!(ended_until(100), [], "it is not noted yet");
     accounts.note_ended_worlds("ended", at(20)).unwrap();
     assert!(change(&accounts, second, (&start, &ended), None, &[]));
-    // Notes that are written later do not move the end.
+    // Later notes do not change the recorded end.
     assert!(change(&accounts, first, (&ended, &ended), None, &[line(1, "subscribed")]));
     accounts.note_ended_worlds("ended", at(30)).unwrap();
     assert_eq!(
@@ -182,7 +182,7 @@ fn the_end_of_a_world_is_noted_once_and_forgotten_when_it_goes_on() {
         (vec![], vec![first], vec![first, second])
     );
     assert_eq!(accounts.worlds_ended_until(at(30), 1).unwrap().len(), 1);
-    // It goes on, and ends again.
+    // The world resumes, and ends again.
     assert!(change(&accounts, first, (&ended, &paused), None, &[]));
     assert!(change(&accounts, first, (&paused, &ended), None, &[]));
     accounts.note_ended_worlds("ended", at(40)).unwrap();
