@@ -160,7 +160,7 @@ impl Access {
         Ok(created)
     }
 
-    /// Makes the id and the credentials of a new account. Stores nothing.
+    /// Creates the id and the credentials of a new account. Stores nothing.
     pub(crate) fn draft(&self, new: &NewAccount, now: Timestamp) -> Result<DraftAccount, AccessError> {
         let terms = new.terms.row()?;
         let expires_at =
@@ -178,7 +178,8 @@ impl Access {
         Ok(DraftAccount { row, credential, created })
     }
 
-    /// Makes an API key with its access token, which is valid between two instants. Stores nothing.
+    /// Creates an API key with its access token, which is valid between two instants. Stores
+    /// nothing.
     pub(crate) fn draft_key(
         &self,
         account_id: AccountId,

@@ -185,7 +185,7 @@ fn within(caller: &Caller, account: &Account, scope: Scope) -> Result<(), Refusa
         // OAuth consent never includes the operator scope.
         (Scope::Operator, Role::Operator) if caller.is_oauth() => NotOperator::Program,
         (Scope::Operator, Role::Operator) => NotOperator::Address,
-        // Everyone reads what a feed writes, so only an operator may permit it.
+        // All accounts see the rows of a feed, so only an operator may permit ingest.
         (Scope::Ingest, Role::User) if caller.has(scope) => NotOperator::Role,
         (Scope::Ingest, Role::Operator) if caller.has(scope) => return Ok(()),
         (Scope::Quote | Scope::Trade | Scope::Account, _) if caller.has(scope) => return Ok(()),

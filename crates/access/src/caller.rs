@@ -46,8 +46,8 @@ impl Caller {
         Caller { account, epoch, until, family: None, manner, scopes, is_world: false }
     }
 
-    /// Returns the caller of an account. Every caller that is admitted comes from here or was
-    /// completed by [`of_account`](Self::of_account), so that none misses its world.
+    /// Returns the caller of an account. Every admitted caller is created or completed
+    /// ([`of_account`](Self::of_account)) here, so that its world is never missing.
     pub(crate) fn of(account: &Account, until: Timestamp) -> Caller {
         Caller::new(account.id, account.epoch, until).of_account(account)
     }

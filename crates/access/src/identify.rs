@@ -167,7 +167,7 @@ impl Access {
         let credential = self.credential_by_key(app_key)?.ok_or(Denial::KeyUnknown)?;
         let secret =
             self.identity.keys.unseal(&credential.app_secret, credential.account, &credential.app_key)?;
-        // The program in a world may run with a clock of the past.
+        // A program in a world may run with a clock that shows a past time.
         let account = self.look(credential.account, Freshness::Recent)?;
         match account.is_some_and(|(_, account)| account.is_world) {
             true => verify_undated(request, &secret)?,

@@ -1,4 +1,4 @@
-//! Mirrors: their secrets, which are encrypted like app secrets, and their rows in the audit.
+//! Mirrors: their secrets, which are encrypted like app secrets, and their audit rows.
 
 use market::Timestamp;
 use store::{AccountId, AuditNote};
@@ -8,7 +8,7 @@ use crate::{Access, AccessError, Actor, Secret};
 /// Secrets of mirrors belong to no account.
 const NO_ACCOUNT: AccountId = AccountId(0);
 
-/// What an operator did with a mirror.
+/// An operator's action on a mirror.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MirrorStep {
     Added,
@@ -27,7 +27,7 @@ impl MirrorStep {
 }
 
 impl Access {
-    /// Encrypts the secrets of a mirror. They can be decrypted only for a mirror of this name.
+    /// Encrypts the secrets of a mirror. They can be decrypted only with the name of this mirror.
     pub fn seal_mirror(&self, name: &str, secrets: &Secret) -> Result<Vec<u8>, AccessError> {
         self.identity.keys.seal(secrets, NO_ACCOUNT, &bound(name))
     }
@@ -36,8 +36,8 @@ impl Access {
         self.identity.keys.unseal(sealed, NO_ACCOUNT, &bound(name))
     }
 
-    /// Writes an audit row. Mirrors are stored in the candle database, so it is not in the same
-    /// transaction.
+    /// Writes an audit row. It is not in the transaction of the action, because mirrors are stored
+    /// in the candle database.
     pub fn note_mirror(
         &self,
         step: MirrorStep,
@@ -51,7 +51,7 @@ impl Access {
     }
 }
 
-/// No app key has a space.
+/// App keys contain no spaces, so the text cannot equal one.
 fn bound(name: &str) -> String {
     format!("mirror {name}")
 }

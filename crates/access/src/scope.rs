@@ -15,8 +15,8 @@ pub enum Scope {
     Account,
     /// Administration of other accounts and the store, for accounts with the operator role.
     Operator,
-    /// Adding candles and trades while the server runs, for accounts with the operator role. A feed
-    /// program needs nothing else.
+    /// Permits an operator's program to add candles and trades while the server runs. A feed
+    /// program needs no other scope.
     Ingest,
 }
 

@@ -19,8 +19,8 @@ pub enum Effort {
     /// For short series, with compression level 3. Daily candles take 10.23 bytes each at level 3
     /// and 9.95 at level 5, but decoding a thousand candles takes 3 % less time at level 3.
     Quick,
-    /// For a few candles that are soon encoded again: columns are lists of numbers if these fit in 32
-    /// bits, which needs no tables and takes a fraction of the time.
+    /// For a few candles that are soon encoded again. Columns whose numbers fit in 32 bits are
+    /// plain lists of numbers, which need no tables and take a fraction of the time.
     Running,
 }
 

@@ -29,13 +29,13 @@ pub(crate) enum Clock {
     /// Was at `from` at the instant `since`, and advances at `thousandths` / 1000 of the machine's
     /// speed.
     Running { from: Timestamp, since: Instant, thousandths: u64 },
-    /// Like `Running`, but jumps over closed hours.
+    /// Like `Running`, but skips closed hours.
     Skipping { from: Timestamp, since: Instant, thousandths: u64, hours: &'static OpenHours },
 }
 
 impl Clock {
-    /// Starts a clock that jumps over the hours in which all markets are closed. The hours are kept
-    /// until the process ends, because a clock is copied freely.
+    /// Starts a clock that skips the hours in which all markets are closed. The hours are leaked,
+    /// because a clock is `Copy`.
     pub(crate) fn skipping(from: Timestamp, thousandths: u64, venues: &Venues) -> Clock {
         let hours = Box::leak(Box::new(OpenHours::since(venues, from)));
         Clock::Skipping { from, since: Instant::now(), thousandths, hours }
@@ -66,8 +66,8 @@ impl Clock {
 }
 
 impl Clock {
-    /// Returns the time after its start at which a running clock reaches an instant. `None` if it
-    /// does not, or is not running.
+    /// Returns the time after its start at which a running clock reaches an instant. Returns `None`
+    /// if it does not reach it or is not running.
     fn reaches(&self, at: Timestamp) -> Option<Duration> {
         match self {
             Clock::Machine | Clock::Fixed(_) => None,
@@ -76,7 +76,7 @@ impl Clock {
             }
             Clock::Skipping { from, thousandths, hours, .. } => {
                 let open = hours.between(*from, at);
-                // It stops at the end of the hours.
+                // The clock stops at the end of the hours.
                 let is_reached = hours.after(*from, open) >= at;
                 let due = ClockSpeed::Running { thousandths: *thousandths }
                     .wait(*from, Timestamp(from.0.saturating_add(open)));
@@ -188,7 +188,7 @@ impl MarketTime for ServedClock {
     fn wait(&self, now: Timestamp, at: Timestamp) -> Option<Duration> {
         match self.clock {
             Clock::Fixed(_) => self.pace().wait(now, at),
-            // `now` is in whole seconds, and pushes must not be late by a part of one.
+            // `now` is in whole seconds, but pushes must not be delayed by a fraction of a second.
             Clock::Machine => {
                 let wait = at.0.saturating_mul(1_000).saturating_sub(machine_ms());
                 Some(Duration::from_millis(u64::try_from(wait).unwrap_or(0)))
@@ -323,7 +323,7 @@ pub(crate) enum NotedClock {
         since_ms: i64,
         thousandths: u64,
     },
-    /// Like `Running`, but jumps over closed hours.
+    /// Like `Running`, but skips closed hours.
     Skipping {
         from: i64,
         since_ms: i64,
@@ -480,14 +480,14 @@ mod tests {
     }
 
     #[test]
-    fn a_running_clock_is_not_late_by_a_part_of_a_second() {
+    fn a_running_clock_is_not_late_by_a_fraction_of_a_second() {
         let since = Instant::now().checked_sub(Duration::from_millis(500)).unwrap();
         let (from, at) = (Timestamp(1_000), Timestamp(1_060));
         for (thousandths, latest_ms) in [(1_000, 59_500), (60_000, 500), (500, 119_500), (7_000, 8_072)] {
             let served = ServedClock::new(Clock::Running { from, since, thousandths }, None);
             let wait = served.wait(from, at).unwrap();
             assert!(wait <= Duration::from_millis(latest_ms), "{thousandths}: {wait:?}");
-            // It is not early either: the clock has reached the instant by then.
+            // The wait is not too short either: afterwards the clock has reached the instant.
             let due = served.clock.reaches(at).unwrap();
             assert_eq!(passed(due, thousandths), 60, "{thousandths}");
             assert_eq!(
@@ -502,7 +502,7 @@ mod tests {
     fn a_skipping_clock_waits_only_for_open_hours() {
         let venues = Venues::built_in().unwrap();
         let at = |text: &str| Timestamp(text.parse::<jiff::Timestamp>().unwrap().as_second());
-        // Ten seconds before Hong Kong's close of a Friday; New York opens at 14:30.
+        // Ten seconds before the close of Hong Kong on a Friday. New York opens at 14:30.
         let friday = at("2026-11-13T08:09:50Z");
         let clock = Clock::skipping(friday, 10_000, &venues);
         let served = ServedClock::new(clock, None);

@@ -76,7 +76,7 @@ enum Command {
     Quarantine(command::quarantine::Arguments),
     /// Remove a symbol, or its candles of one period, from the store
     Remove(command::remove::Arguments),
-    /// Fill the store from another server, with your account there
+    /// Fill the store from another server, using your account there
     Mirror(command::mirror::Arguments),
     /// Serve the store to clients: HTTP, WebSocket and TCP
     Serve(command::serve::Arguments),
@@ -100,7 +100,7 @@ enum Command {
     Watchlist(command::watchlist::Arguments),
     /// List, show and download the daily and monthly statements of a paper account
     Statement(command::statement::Arguments),
-    /// Create, show and step worlds: accounts with a market clock of their own
+    /// Create, show and step worlds: accounts with their own market clocks
     World(command::world::Arguments),
     /// Show the market clock of a server, or move a fixed one
     Clock(command::clock::Arguments),

@@ -1,13 +1,13 @@
-//! The hours in which at least one market is open. The demo's clock runs through them and jumps over
-//! the closed hours between them.
+//! The hours in which at least one market is open. The demo's clock runs through them and skips the
+//! closed hours in between.
 
 use std::ops::Range;
 
 use jiff::ToSpan;
 use market::{Market, Session, Timestamp, Venue, Venues};
 
-/// Length of the computed hours. A clock that reaches their end, or the end of the calendars, stops
-/// there. At ten times the machine's speed, a year of them takes two weeks.
+/// Length of the computed hours. A clock stops at their end, or at the end of the calendars. At ten
+/// times real speed, a year of open hours takes two weeks.
 const YEARS: i64 = 1;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_starts_at_its_instant_and_jumps_over_closed_hours() {
+    fn the_clock_starts_at_its_instant_and_skips_closed_hours() {
         let start = "2026-11-12T02:00:00Z";
         let hours = hours(start);
         for (seconds, expected) in [
@@ -90,10 +90,10 @@ mod tests {
             (2 * 3_600 - 1, "2026-11-12T03:59:59Z"),
             // Lunch in Hong Kong.
             (2 * 3_600, "2026-11-12T05:00:00Z"),
-            // The closing auction is ten minutes, then New York opens.
+            // After the closing auction of ten minutes, New York opens.
             (2 * 3_600 + 3 * 3_600 + 599, "2026-11-12T08:09:59Z"),
             (2 * 3_600 + 3 * 3_600 + 600, "2026-11-12T14:30:00Z"),
-            // The night, and the weekend after the next day.
+            // The night, and the weekend after the following day.
             (2 * 3_600 + 3 * 3_600 + 600 + 6 * 3_600 + 1_800, "2026-11-13T01:30:00Z"),
             (42_000 + 43_800, "2026-11-16T01:30:00Z"),
         ] {
@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn half_days_end_early() {
-        // Hong Kong on Christmas Eve; China trades on, New York closes at 13:00.
+        // Christmas Eve: Hong Kong closes at noon, China is open all day, and New York closes at
+        // 13:00.
         let hours = hours("2026-12-24T01:30:00Z");
         let spans: Vec<(String, String)> = hours.spans[..4]
             .iter()
@@ -126,14 +127,14 @@ mod tests {
             ("2026-12-24T01:30:00Z", "2026-12-24T04:10:00Z"),
             ("2026-12-24T05:00:00Z", "2026-12-24T07:10:00Z"),
             ("2026-12-24T14:30:00Z", "2026-12-24T18:00:00Z"),
-            // Christmas: China only.
+            // Christmas: only China is open.
             ("2026-12-25T01:30:00Z", "2026-12-25T03:30:00Z"),
         ];
         assert_eq!(spans, expected.map(|(start, end)| (start.to_owned(), end.to_owned())));
     }
 
     #[test]
-    fn a_restarted_clock_goes_on_from_any_instant() {
+    fn a_restarted_clock_continues_from_any_instant() {
         let venues = Venues::built_in().unwrap();
         let start = at("2026-11-12T02:00:00Z");
         let all = OpenHours::since(&venues, start);

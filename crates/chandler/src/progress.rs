@@ -38,7 +38,7 @@ impl Flags {
         self.styled(total, "{bar:30} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  ETA {eta}")
     }
 
-    /// Creates a bar for a position in a range, with the rest in its text.
+    /// Creates a bar for a position in a range. Its text shows the rest.
     pub(crate) fn range(self, total: u64) -> Bar {
         self.styled(total, "{bar:30} {percent:>3} %  {msg}")
     }
@@ -94,7 +94,7 @@ impl Bar {
         self.bar.is_some()
     }
 
-    /// Writes output of another source while the bar is hidden.
+    /// Writes other output while the bar is hidden.
     pub(crate) fn above(&self, write: impl FnOnce()) {
         match &self.bar {
             Some(bar) => bar.suspend(write),

@@ -44,8 +44,8 @@ impl Print {
     }
 }
 
-/// A price in hundred-millionths of the currency. 128 bits, because the average price of a wrong
-/// candle may be as large as its turnover.
+/// A price in hundred-millionths of the currency. It has 128 bits, because the average price of an
+/// invalid candle may be as large as its turnover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PrintPrice(pub i128);
 

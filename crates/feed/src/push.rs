@@ -63,7 +63,7 @@ pub enum TradeStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusChange {
     pub at: Timestamp,
-    /// Status from then on.
+    /// Status from this time on.
     pub status: TradeStatus,
 }
 

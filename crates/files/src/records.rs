@@ -81,7 +81,8 @@ pub struct MarginRow {
     pub fm: MarginFactor,
 }
 
-/// Days on which a security is not traded, both inclusive; without an end, until further notice.
+/// Days on which a security is not traded, inclusive. Without a last day, the suspension lasts
+/// until further notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuspensionRow {
     pub line: u64,

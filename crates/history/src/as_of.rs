@@ -29,10 +29,11 @@ pub enum AsOf {
 /// Whether a replay shows single trades before their minute is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunningTrades {
-    /// From their second on, also within the running minute.
+    /// From their second on, also within the current minute.
     #[default]
     Shown,
-    /// Together with their whole minute, so that no trade reveals what the minute will fill.
+    /// Together with their complete minute, so that no trade reveals which orders the minute will
+    /// fill.
     Hidden,
 }
 
@@ -191,7 +192,7 @@ impl AsOf {
         Horizon { until: known.shown_until, edge }
     }
 
-    /// Returns the edge of candles shorter than a day from a stamp on.
+    /// Returns the edge of candles shorter than a day, from a stamp on.
     pub(crate) fn clock_edge(self, venue: &Venue, from: Timestamp) -> Edge {
         let known = self.minutes(venue);
         let minutes = from..known.shown_until;
@@ -208,8 +209,7 @@ impl AsOf {
         let is_open = venue.calendar().kind(today).is_some();
         let known = self.minutes(venue);
         let prefer = match self {
-            // A live feed updates the daily candle during the day; there is none on a day without
-            // trading.
+            // A live feed updates the daily candle during the day. A day without trading has none.
             AsOf::Live(_) if !is_open => return None,
             AsOf::Live(_) => Prefer::MinutesThenStored,
             AsOf::Replay(_) => Prefer::Minutes,
@@ -232,8 +232,7 @@ impl AsOf {
 struct MinutesKnown {
     /// One-minute candles with an earlier stamp are complete.
     complete_until: Timestamp,
-    /// Minutes with an earlier stamp are visible, reduced to what is known if they are not
-    /// complete.
+    /// Minutes with an earlier stamp are visible. Incomplete ones are reduced to their known part.
     shown_until: Timestamp,
     /// Stamp of the one-minute candle that is currently forming, if any. Longer candles that
     /// contain this stamp are also forming.
@@ -258,7 +257,7 @@ impl Edge {
 }
 
 /// Reduces the candles from row `start` on to their open. A closing candle is removed, because it
-/// has no open to show: all its trades come from the auction at the end of the tail.
+/// has no known open: all its trades come from the auction at the end of the tail.
 pub(crate) fn hide(venue: &Venue, candles: &mut Candles, start: usize) {
     let is_tail = |time: &i64| {
         let at = Timestamp(*time);

@@ -166,8 +166,8 @@ impl Sources<'_> {
     }
 }
 
-/// Returns those of the folds of trades whose minutes are within a window, in the lanes of some
-/// series, and without a stored candle.
+/// Returns the folds of trades whose minutes are within a window, in the lanes of the given series,
+/// and without a stored candle.
 pub(crate) fn without_candle(
     snapshot: &Snapshot<'_>,
     series: &[Series],

@@ -36,8 +36,8 @@ impl History {
         Ok(merged)
     }
 
-    /// Returns the one-minute candles of all sessions within a half-open window, and the folds of the
-    /// trades that are visible at `as_of`, of minutes without a candle.
+    /// Returns the one-minute candles of all sessions within a half-open window. Minutes without a
+    /// candle are folded from the trades that are visible at `as_of`.
     pub fn known_minutes(
         &self,
         view: &View,
@@ -105,8 +105,8 @@ impl History {
     ) -> Result<Option<Candle>, HistoryError> {
         let series = Series { symbol: symbol.clone(), grain: Grain::Minute, lane: lane_of(session) };
         let mut until = Timestamp(at.0.saturating_add(1));
-        // The hours before and after regular hours share a lane, which may have many days with
-        // only one of them.
+        // The hours before and after regular hours share a lane, in which many days may have only
+        // one of the two.
         for _ in 0..SHARED_LANE_STEPS {
             let Some(candle) = last_before(view, &series, until)? else { return Ok(None) };
             if candle.session == session {

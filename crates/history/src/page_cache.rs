@@ -268,7 +268,7 @@ impl Directory {
         !self.entries.is_empty() && !self.has_own
     }
 
-    /// Returns whether folds of trades may be part of the answer to a plan.
+    /// Returns whether folds of trades may be part of the response of a plan.
     fn may_fold(&self, plan: &Plan, as_of: AsOf) -> bool {
         let Some(window) = plan.folds_within(as_of).filter(|_| self.has_trades) else { return false };
         match as_of {

@@ -39,8 +39,7 @@ pub enum Take {
     Last(usize),
 }
 
-/// How long ago the folds of trades can be needed, in seconds: a query that ends earlier does not
-/// check for trades.
+/// Maximum age of folds of trades, in seconds. A query that ends earlier does not check for trades.
 const RECENT: i64 = 10 * 86_400;
 const ALWAYS: Timestamp = Timestamp(i64::MIN);
 
@@ -91,8 +90,8 @@ impl Plan {
         Plan { series, period, sources, stamps, edge, rows: take.rows(period), take }
     }
 
-    /// Returns the range of one-minute stamps within which the folds of minutes without a candle are
-    /// part of the answer. `None` if the newest days are not.
+    /// Returns the range of one-minute stamps in which folds of minutes without a candle are part
+    /// of the response. Returns `None` if the newest days are not.
     pub(crate) fn folds_within(&self, as_of: AsOf) -> Option<Range<Timestamp>> {
         let window = match (self.period, &self.edge) {
             (Period::Clock(_), _) => self.sources.clone(),

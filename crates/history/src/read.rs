@@ -141,8 +141,8 @@ impl History {
         Ok(!view.trade_days_back(symbol, Date::MAX, 1)?.is_empty())
     }
 
-    /// Returns the folds of the trades of each minute that are visible at an instant, in the newest
-    /// days with trades. Minutes with a stored candle are among them.
+    /// Returns the folds of trades that are visible at an instant, for each minute in the newest
+    /// days with trades. Includes minutes with a stored candle.
     pub(crate) fn folds(&self, view: &View, symbol: &Symbol, as_of: AsOf) -> Result<Candles, HistoryError> {
         match (self.running_trades, as_of) {
             (RunningTrades::Hidden, AsOf::Replay(_)) => Ok(Candles::default()),

@@ -1,4 +1,4 @@
-//! Reads stored trades: whole blocks, or those of one minute.
+//! Reads stored trades: whole blocks, or the trades of one minute.
 
 use block::TradeBlock;
 use feed::{Board, Minute, Traded};
@@ -7,7 +7,7 @@ use store::{BlockEntry, View};
 
 use crate::query::HistoryError;
 
-/// What the trades of a minute show up to an instant.
+/// The trades of a minute that are visible at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TradedMinute {
     /// No trade of the minute is stored.
@@ -32,7 +32,7 @@ impl TradedMinute {
         let Some(day) = days.iter().find(|day| day.day == minute.day && overlaps(day.first, day.last)) else {
             return Ok(TradedMinute::Untraded);
         };
-        // The trades of an index are not pushed: clients build its candles of quotes.
+        // The trades of an index are not pushed, because clients build its candles from quotes.
         let board = view.security(symbol)?.and_then(|security| security.board);
         if board.is_some_and(|name| Board::of_name(&name) == Board::Index) {
             return Ok(TradedMinute::Untraded);

@@ -1,4 +1,4 @@
-//! Whether a security is trading, by its stored suspensions and delisting date.
+//! Determines whether a security is trading, from its stored suspensions and delisting date.
 
 use feed::{StatusChange, TradeStatus};
 use market::{Date, Timestamp, Venue};

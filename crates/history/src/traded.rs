@@ -1,6 +1,7 @@
-//! Minutes that have single trades and no stored candle. Clients build a candle of these trades, so
-//! their fold is shown as the candle of such a minute: from its first trade on, and until a candle is
-//! stored. Only the newest two days with trades have such candles, to bound what a query reads.
+//! Minutes that have single trades and no stored candle. Clients build a candle from these trades,
+//! so their fold is shown as the candle of the minute, from its first trade on and until a candle
+//! is stored. Only the newest two days with trades have such candles, to limit how much a query
+//! reads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,7 @@ use crate::trade_blocks::{TradedMinute, read_trades};
 
 /// Number of newest days with trades whose minutes are folded.
 const DAYS: u8 = 2;
-/// Maximum number of cached days; all are dropped when the limit is reached. A day takes at most
+/// Maximum number of cached days. All are dropped when the limit is reached. A day takes at most
 /// about a hundred kilobytes.
 const CACHED_MAX: usize = 256;
 
@@ -29,8 +30,8 @@ type Folds = HashMap<(Symbol, Date), (DayVersion, Arc<Candles>)>;
 type DayVersion = (i64, u64, Timestamp);
 
 impl FoldCache {
-    /// Returns the folds of the minutes with trades that are visible at an instant, in the newest days
-    /// with trades, ascending. Minutes with a stored candle are among them.
+    /// Returns the folds of trades that are visible at an instant, for each minute in the newest
+    /// days with trades, ascending. Includes minutes with a stored candle.
     pub(crate) fn at(
         &self,
         view: &View,
@@ -47,7 +48,7 @@ impl FoldCache {
         if days.is_empty() {
             return Ok(folds);
         }
-        // Clients build the candles of an index of quotes.
+        // Clients build the candles of an index from quotes.
         let board = view.security(symbol)?.and_then(|security| security.board);
         if board.is_some_and(|name| Board::of_name(&name) == Board::Index) {
             return Ok(folds);

@@ -1,7 +1,7 @@
 //! Queries over single trades: the latest trades, capital flow, and capital distribution. Trades
-//! after the query's instant are excluded, and those of a running minute if [`RunningTrades`] says
-//! so. Capital flow uses the newest day that has opened and has
-//! trades, like the intraday line.
+//! after the query's instant are excluded, and trades of the current minute depending on
+//! [`RunningTrades`]. Capital flow uses the newest day that has opened and has trades, like the
+//! intraday line.
 
 use std::ops::Range;
 

@@ -44,7 +44,7 @@ pub struct PlanOptions {
     pub sessions: Sessions,
     /// `--max-new`.
     pub max_new: Option<usize>,
-    /// `--today`: also the candles of the day in progress.
+    /// `--today`: also the candles of the current day.
     pub with_today: bool,
 }
 
@@ -68,7 +68,7 @@ pub enum Step {
     Statics { symbols: Vec<Symbol> },
     /// Command 27: pages of a series.
     Series(SeriesJob),
-    /// Command 19: the forming candles of today.
+    /// Command 19: the incomplete candles of today.
     Today { symbol: Symbol, period: Period },
 }
 

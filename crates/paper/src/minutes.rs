@@ -50,8 +50,8 @@ pub(crate) struct Part {
     day: Option<(Timestamp, EffectiveCandle)>,
     /// Whether the part has a one-minute candle in regular hours.
     has_regular: bool,
-    /// The latest live instant at which the part was requested: accounts may have been advanced to
-    /// it with these candles. Written with the lock [`Minutes::requests`].
+    /// The latest live instant at which the part was requested, to which accounts may have been
+    /// advanced with these candles. Written with the lock [`Minutes::requests`].
     requested_at: AtomicI64,
     /// The newest candle before this part, whose close is the mark until a candle in the part takes
     /// effect.
@@ -62,7 +62,7 @@ pub(crate) struct Part {
 #[derive(Debug)]
 pub(crate) struct Minutes {
     parts: Cache<Key, Arc<Part>>,
-    /// Held while a request gets a part, and while a part is replaced by one with new candles:
+    /// Held while a request gets a part, and while a part is replaced by one with new candles. So
     /// either the request gets the new part, or the new candles take effect after the request.
     requests: Mutex<()>,
     /// Stamps at the last read of each part with open orders. Retained after the candles are
@@ -119,8 +119,8 @@ impl Minutes {
             return Ok(newer.clone());
         }
         if let AsOf::Live(now) = as_of {
-            // Without the former part, its requests are unknown. One in progress may have read its
-            // clock in another second.
+            // Without the previous part, its requests are unknown. A request in progress may have
+            // read its clock in another second.
             let before = known.as_ref().map_or(now.0.saturating_add(1), |known| known.requested_at());
             part.requested_at.store(before.max(now.0), Ordering::Relaxed);
             let passed = known.as_ref().map(|known| Timestamp(known.requested_at()));
@@ -206,7 +206,7 @@ impl Part {
         let mut candles = history.minutes(&snapshot, symbol, start..end)?;
         let partial = snapshot.partial_minutes(symbol)?;
         if !partial.is_empty() {
-            // A minute takes effect when it is final. Until then it has not arrived.
+            // A minute takes effect when it is final.
             let is_final = |candle: &Candle| {
                 let lane = history::lane_of(candle.session);
                 !partial.iter().any(|minute| minute.at == candle.time && minute.lane == lane)

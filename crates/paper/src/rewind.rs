@@ -33,7 +33,7 @@ impl Standing {
     }
 }
 
-/// Whether the numbers of removed orders and grids are used again.
+/// Whether the numbers of removed orders and grids are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Numbers {
     Continue,
@@ -68,7 +68,8 @@ impl Paper {
         Ok(account)
     }
 
-    /// Returns the number of orders of an account, open or not. Does not advance or begin the account.
+    /// Returns the number of orders of an account, open or not. Does not advance or open the
+    /// account.
     pub fn order_count(&self, id: AccountId) -> Result<usize, PaperError> {
         Ok(self.described(id)?.orders().len())
     }
@@ -92,8 +93,8 @@ impl Paper {
         })
     }
 
-    /// Like [`Paper::rewind`], for the account of a world: the numbers of orders begin again, so that
-    /// a second run equals the first. Keeps the entries up to the number `keep`, if there is one,
+    /// Like [`Paper::rewind`], for the account of a world. The numbers of orders begin again, so
+    /// that a second run equals the first. With `keep`, retains the entries up to that number,
     /// instead of those up to the instant.
     pub fn rewind_world(
         &self,

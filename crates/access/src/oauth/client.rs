@@ -106,7 +106,8 @@ impl Access {
         Ok(Registered { client, secret, registration_token })
     }
 
-    /// Registers a client for a token that the operator issues. It can request nothing itself.
+    /// Registers a client for a token that the operator issues. The client itself cannot request
+    /// tokens.
     pub(super) fn add_own_client(
         &self,
         program: &str,
@@ -119,7 +120,7 @@ impl Access {
             grant_types: String::new(),
             auth_method: METHOD_NONE.to_owned(),
             secret_hash: None,
-            // No one knows the token of this hash.
+            // The hash of a random token that is never issued.
             registration_hash: hash_token(opaque("rat_")?.expose()),
             created_at: now,
             used_at: None,

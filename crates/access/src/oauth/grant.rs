@@ -83,7 +83,7 @@ pub struct SignIn {
 #[derive(Clone, Debug)]
 pub struct IngestToken {
     pub access_token: Secret,
-    /// Id of the sign-in, with which the token is revoked.
+    /// Id of the sign-in, by which the token is revoked.
     pub sign_in: String,
     pub scope: String,
     pub expires_at: Timestamp,
@@ -206,8 +206,8 @@ impl Access {
         Ok(self.accounts.end_family(id, account, &note)?)
     }
 
-    /// Issues a token with which `program` may add candles and trades of some symbols. `None` if
-    /// the account is revoked. The token appears among the account's sign-ins.
+    /// Issues a token with which `program` may add candles and trades of some symbols. Returns
+    /// `None` if the account is revoked. The token is listed among the account's sign-ins.
     pub fn issue_ingest_token(
         &self,
         account: AccountId,
@@ -232,8 +232,8 @@ impl Access {
         }))
     }
 
-    /// Returns the symbols for which a caller may add candles and trades, if its scopes permit that
-    /// at all. `None` if its sign-in has ended.
+    /// Returns the symbols for which a caller may add candles and trades, if its scopes permit
+    /// that. Returns `None` if its sign-in has ended.
     pub fn ingest_symbols(
         &self,
         caller: &Caller,

@@ -32,8 +32,8 @@ pub(crate) struct Arguments {
     /// Generate the data without drawing charts; no progress bar and no notes on standard error
     #[arg(long, short)]
     quiet: bool,
-    /// Serve the data until Ctrl-C, with a demo account. Unless --clock is given, the market moves: it
-    /// is replayed at ten times real speed, without closed hours
+    /// Serve the data until Ctrl-C, with a demo account. Unless --clock is given, the market is
+    /// replayed at ten times real speed, without closed hours
     #[arg(long)]
     serve: bool,
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         }))?);
     }
     if !arguments.quiet {
-        // The store may have candles ahead of the clock, which are hidden.
+        // The store may have candles after the clock, which are hidden.
         show(&context.under(Clock::Fixed(from.unwrap_or_else(|| context.now()))), &mut reader)?;
     }
     if arguments.serve {

@@ -1,5 +1,6 @@
-//! The clock of `chandler demo --serve`. It replays the demo market from its newest session on, jumps
-//! over closed hours, and continues after a restart. Candles are generated a few days ahead of it.
+//! The clock of `chandler demo --serve`. It replays the demo market from its newest session, skips
+//! closed hours, and continues after a restart. Candles are generated a few days ahead of the
+//! clock.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,10 +21,11 @@ use crate::progress;
 /// Market seconds per second. A one-minute candle takes six seconds, so quotes visibly move and an
 /// order that needs the next minute is filled within seconds. A day of all markets takes 70 minutes.
 pub(super) const SPEED: u32 = 10;
-/// Hour of the Hong Kong day at which the clock starts: the market has been open for half an hour,
-/// so the day's chart is not empty.
+/// Hour of the day in Hong Kong at which the clock starts. The market has been open for half an
+/// hour, so the day's chart is not empty.
 const START_HOUR: i64 = 10;
-/// Trading days of Hong Kong that are generated ahead, and the number at which more are generated.
+/// Number of Hong Kong trading days to generate ahead, and the number of remaining days at which
+/// more are generated.
 const DAYS_AHEAD: usize = 5;
 const DAYS_AHEAD_MIN: usize = 2;
 /// Hour in UTC at which generated data ends: New York has closed and Hong Kong has not opened.
@@ -32,11 +34,11 @@ const END_HOUR: i64 = 22;
 pub(super) const FILE: &str = "demo-clock.json";
 /// Interval at which the clock's time is stored.
 const STORED_EVERY: Duration = Duration::from_secs(10);
-/// Maximum time that the clock may have continued after its time was last stored. Well above the
+/// Maximum time that the clock may have run since its time was last stored. Much longer than the
 /// interval, so that the clock does not go back even if the server was killed under load.
 const UNSTORED_MAX_MS: i64 = 60_000;
 
-/// The stored time of a clock: it was at `market` (seconds) when the machine's clock was at
+/// The stored time of a clock, which showed `market` (seconds) when the machine's clock showed
 /// `machine_ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredTime {
@@ -45,7 +47,8 @@ struct StoredTime {
 }
 
 impl StoredTime {
-    /// Returns an instant that the clock has not passed. It was stopped while no server ran.
+    /// Returns an instant that the clock has not passed. The clock was stopped while no server was
+    /// running.
     fn resumed(self, machine_ms: i64, venues: &Venues) -> Timestamp {
         let from = Timestamp(self.market);
         let passed_ms = machine_ms.saturating_sub(self.machine_ms).clamp(0, UNSTORED_MAX_MS);
@@ -53,9 +56,9 @@ impl StoredTime {
     }
 }
 
-/// Returns the instant at which the clock starts: in the newest session of Hong Kong, or later if a
-/// clock of this store or an account has already passed that. `None` if the calendars do not cover
-/// the days ahead.
+/// Returns the instant at which the clock starts: in the newest session of Hong Kong, or later if
+/// the stored clock or an account has already passed that. `None` if the calendars do not cover the
+/// days ahead.
 pub(super) fn start(context: &CommandContext) -> Result<Option<Timestamp>, Failure> {
     let venues = context.history.venues();
     let Some(newest) = newest_session(venues, context.now()) else { return Ok(None) };
@@ -113,8 +116,8 @@ pub(super) fn run_from(context: &CommandContext, from: Timestamp) -> Clock {
     Clock::skipping(from, u64::from(SPEED) * 1_000, context.history.venues())
 }
 
-/// Stores the time of the clock and generates more data while the server runs. `context` has the
-/// clock of the server.
+/// Stores the time of the clock and generates more data while the server runs. `context` contains
+/// the clock of the server.
 pub(super) fn keep(context: CommandContext) -> Result<(), Failure> {
     let path = context.work_folder(None)?.join(FILE);
     // Written before the server starts, so that an unwritable folder is reported.
@@ -123,14 +126,15 @@ pub(super) fn keep(context: CommandContext) -> Result<(), Failure> {
     std::thread::spawn(move || {
         loop {
             std::thread::sleep(STORED_EVERY);
-            // Read before the market's time: a pause between the two must not put the clock back.
+            // The machine time is read first, so that a pause between the two reads does not set
+            // the clock back.
             let machine_ms = machine_ms();
             let now = context.now();
             if let Err(error) = write(&path, machine_ms, now) {
                 tracing::warn!(%error, "cannot store the time of the demo's clock");
             }
             if needed_through(&context, now) > made {
-                // A failure is reported and tried again a few days later.
+                // A failure is reported, and retried a few days later.
                 made = made_through(&context, now);
                 if let Some(Err(failure)) = made.map(|until| make_more(&context, until)) {
                     tracing::warn!(?failure, "cannot generate more of the demo market");
@@ -148,13 +152,13 @@ fn make_more(context: &CommandContext, until: Timestamp) -> Result<(), Failure> 
     demo::make(context, &store, progress::Flags { quiet: true }, until).map(drop)
 }
 
-/// Reads the stored time. `None` if there is none that can be parsed.
+/// Reads the stored time. Returns `None` if it is missing or invalid.
 fn read(path: &Path) -> Option<StoredTime> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
-/// Replaces the file atomically. `now` was read at `machine_ms` or later, and is rounded down, so the
-/// second after it is stored.
+/// Replaces the file atomically. `now` was read at `machine_ms` or later and is rounded down, so
+/// the next second is stored.
 fn write(path: &Path, machine_ms: i64, now: Timestamp) -> Result<(), anyhow::Error> {
     let stored = StoredTime { market: now.0.saturating_add(1), machine_ms };
     let partial = path.with_extension("partial");
@@ -189,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_made_for_five_trading_days_ahead() {
+    fn data_is_generated_for_five_trading_days_ahead() {
         let venues = Venues::built_in().unwrap();
         let ends = |now: &str, days| data_end(&venues, at(now), days);
         assert_eq!(ends("2026-11-18T02:00:00Z", DAYS_AHEAD), Some(at("2026-11-25T22:00:00Z")));
@@ -197,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn a_restarted_clock_goes_on_and_stood_meanwhile() {
+    fn a_restarted_clock_continues_without_the_time_while_stopped() {
         let venues = Venues::built_in().unwrap();
         let stored = StoredTime { market: at("2026-11-18T03:00:00Z").0, machine_ms: 5_000_000 };
         for (passed_ms, expected) in [
             (0, "2026-11-18T03:00:00Z"),
             (6_000, "2026-11-18T03:01:00Z"),
             (60_000, "2026-11-18T03:10:00Z"),
-            // A day later: only the time that may not have been stored.
+            // A day later, only the time that may not have been stored is added.
             (86_400_000, "2026-11-18T03:10:00Z"),
             // The machine's clock was set back.
             (-1_000, "2026-11-18T03:00:00Z"),

@@ -28,7 +28,7 @@ const FILE_MAX: u64 = 4 << 10;
 /// be reused.
 const NAMES_MAX: u32 = 100;
 
-/// Serves until a signal stops it. With `from`, the market moves from that instant on.
+/// Serves until a signal stops it. With `from`, the market clock runs from that instant.
 pub(crate) fn run(
     context: &CommandContext,
     ports: &Ports,

@@ -236,7 +236,7 @@ impl Serving {
     }
 }
 
-/// Server on a thread of its own, for a command that uses it. Stops when it is dropped.
+/// A server on a separate thread, for a command that uses it. Stops when it is dropped.
 #[derive(Debug)]
 pub(crate) struct BackgroundServer {
     pub(crate) addresses: Addresses,

@@ -350,8 +350,8 @@ keys! {
             flag: "statement-font", variable: "CHANDLER_STATEMENT_FONT", value: "FILE",
             help: "Font file for Chinese text in PDF statements",
         }
-        /// Number of seconds after its end at which a minute that arrived incomplete counts as final
-        /// (docs/ingest.md). Paper accounts act on it then.
+        /// Number of seconds after its end at which an incomplete minute counts as final
+        /// (docs/ingest.md). Paper accounts fill orders from that time on.
         ingest_grace_seconds: u32, of settings.ingest_grace_seconds, {
             flag: "ingest-grace-seconds", variable: "CHANDLER_INGEST_GRACE_SECONDS", value: "SECONDS",
             help: "Number of seconds after its end at which an ingested minute counts as final",
@@ -363,17 +363,17 @@ keys! {
             help: "Maximum number of worlds in the store",
             range: 0..=WORLDS_MAX,
         }
-        /// Maximum number of worlds that run at one time (docs/worlds.md).
+        /// Maximum number of concurrently running worlds (docs/worlds.md).
         worlds_running: u32, of settings.worlds_running, {
             flag: "worlds-running", variable: "CHANDLER_WORLDS_RUNNING", value: "N",
-            help: "Maximum number of worlds that run at one time",
+            help: "Maximum number of concurrently running worlds",
             range: 0..=WORLDS_MAX,
         }
-        /// Number of days after which worlds that have ended are deleted, by the machine's clock. 0
-        /// keeps them (docs/worlds.md).
+        /// Number of days after which ended worlds are deleted, by machine time. 0: never
+        /// (docs/worlds.md).
         worlds_keep_days: u32, default 30, {
             flag: "worlds-keep-days", variable: "CHANDLER_WORLDS_KEEP_DAYS", value: "DAYS",
-            help: "Number of days after which ended worlds are deleted; 0 keeps them",
+            help: "Number of days after which ended worlds are deleted; 0: never",
             range: 0..=RETENTION_DAYS_MAX,
         }
         /// Maximum size of a file that operators upload for import, in MiB. Uploads are stored next
@@ -431,11 +431,11 @@ keys! {
             help: "Maximum number of pushes that one movement of a set clock sends to a connection",
             range: 1..=RATE_MAX,
         }
-        /// Maximum number of pushes that wait for a connection, with 256 bytes for each. Beyond it, the
-        /// connection is closed as too slow. At least 2048.
+        /// Maximum number of pushes queued for a connection, with 256 bytes for each. Beyond it,
+        /// the connection is closed as too slow. At least 2048.
         push_queue: u32, of settings.limits.push_queue, {
             flag: "push-queue", variable: "CHANDLER_PUSH_QUEUE", value: "N",
-            help: "Maximum number of pushes that wait for a connection, which is then closed as too slow",
+            help: "Maximum number of pushes queued for a connection; beyond it, the connection is closed",
             range: server::PUSH_QUEUE_MIN as u32..=RATE_MAX,
         }
         /// Number of threads for requests that wait for the disk, 1 to 24. 0 means four per

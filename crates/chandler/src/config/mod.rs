@@ -76,7 +76,7 @@ impl Config {
         }
         // 0 retains all audit events.
         settings.audit_retention_days = NonZeroU32::new(self.server.audit_retention_days);
-        // 0 keeps ended worlds.
+        // 0 disables the deletion of ended worlds.
         settings.worlds_keep_days = NonZeroU32::new(self.server.worlds_keep_days);
         settings
     }

@@ -202,7 +202,7 @@ fn a_token_for_ingest_is_created_listed_and_revoked() {
 
     let list = || world.json(&["account", "ingest-token", "list", "feeder"])["tokens"].clone();
     let tokens = list();
-    // Tokens of one second are in any order.
+    // The order of tokens created within one second is undefined.
     let ticks = tokens.as_array().unwrap().iter().find(|token| token["program"] == "ticks").unwrap();
     assert_eq!(ticks["scope"], "ingest:*.HK ingest:5.HK");
     let id = ticks["id"].as_str().unwrap();

@@ -51,7 +51,7 @@ const ARGUMENTS: [(&str, &str); 38] = [
     ("login", "--no-browser"),
 ];
 /// Commands that do not fail without the server. `doctor` only reports the problem, `logout` has no
-/// login to remove, and `import --follow` tries again until the server is back.
+/// login to remove, and `import --follow` retries until the server is available.
 const WORKS: [&str; 3] = ["doctor", "logout", "import"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! `chandler import --follow`: a file that grows, and standard input.
+//! `chandler import --follow`: a growing file, and standard input.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
@@ -30,7 +30,7 @@ fn follow(world: &World, file: &str) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Ends a process. Returns the last line that it wrote to stderr.
+/// Ends a process. Returns the last line of its stderr.
 fn end(child: Child) -> String {
     send(&child, "TERM");
     last_line(child)
@@ -54,7 +54,7 @@ fn standard_input_is_stored_until_it_ends() {
 }
 
 #[test]
-fn a_file_that_grows_is_followed_and_continued() {
+fn a_growing_file_is_followed_and_resumed() {
     let world = World::new();
     world.write("feed.csv", format!("{HEADER}{}700.HK,2026-11-13 09:31,10,11", row(30, 1)));
     let child = follow(&world, "feed.csv");
@@ -68,7 +68,7 @@ fn a_file_that_grows_is_followed_and_continued() {
     while volumes(&world) != [1, 2, 3] {}
     assert_eq!(end(child), "followed: 1 rows accepted, 0 replaced, 0 unchanged, 0 quarantined");
 
-    // Another file under this name is read from its beginning.
+    // Another file with this name is read from its beginning.
     world.write("feed.csv", format!("{HEADER}{}{}", row(30, 1), row(33, 4)));
     let child = follow(&world, "feed.csv");
     while volumes(&world) != [1, 2, 3, 4] {}
@@ -89,7 +89,7 @@ fn lines_of_json_are_followed() {
     let child = follow(&world, "feed.csv");
     while volumes(&world) != [1, 2] {}
     assert_eq!(end(child), "followed: 2 rows accepted, 0 replaced, 0 unchanged, 1 quarantined");
-    // Continued, although there is no header.
+    // Resumed, although there is no header.
     append(&world, &json_row(32, 3));
     let child = follow(&world, "feed.csv");
     while volumes(&world) != [1, 2, 3] {}
@@ -123,7 +123,7 @@ fn follow_to(server: &Server, world: &World, file: &str) -> Child {
 }
 
 #[test]
-fn a_file_is_followed_to_a_server_and_continued() {
+fn a_file_is_followed_to_a_server_and_resumed() {
     let world = World::new();
     let mut server = live_server(&world);
     world.write("feed.csv", format!("{HEADER}{}bad,row\n{}", row(30, 1), row(31, 2)));
@@ -131,7 +131,7 @@ fn a_file_is_followed_to_a_server_and_continued() {
     while volumes(&world) != [1, 2] {}
     assert_eq!(end(child), "followed: 2 rows accepted, 0 replaced, 0 unchanged, 1 quarantined");
 
-    // Killed without notice, with rows that arrive meanwhile, while the server is down.
+    // Killed with SIGKILL. More rows are added while the server is down.
     append(&world, &row(32, 3));
     let mut child = follow_to(&server, &world, "feed.csv");
     while volumes(&world) != [1, 2, 3] {}

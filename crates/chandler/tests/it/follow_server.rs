@@ -1,4 +1,4 @@
-//! `chandler import --follow --server` with a stub server: what is sent again, and what is not.
+//! `chandler import --follow --server` with a stub server: which batches are sent again.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -28,7 +28,7 @@ impl Stub {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Receives a batch. Returns its body and the connection that waits for the answer.
+    /// Receives a batch. Returns its body and the connection that waits for the response.
     fn receive(&self) -> (Value, TcpStream) {
         let (stream, _) = self.0.accept().unwrap();
         let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -45,7 +45,7 @@ impl Stub {
         (serde_json::from_slice(&body).unwrap(), stream)
     }
 
-    /// Receives a batch and answers it.
+    /// Receives a batch and responds to it.
     fn answer(&self, status: &str, body: &Value) -> Value {
         let (batch, mut stream) = self.receive();
         let (text, head) = (body.to_string(), "retry-after: 0\r\nconnection: close");
@@ -72,7 +72,7 @@ fn seen(batch: &Value) -> (i64, bool, Vec<i64>) {
 }
 
 #[test]
-fn a_batch_is_sent_until_it_is_answered_and_once_more_after_a_kill() {
+fn a_batch_is_sent_until_acknowledged_and_again_after_a_kill() {
     let (world, stub) = (World::new(), Stub(TcpListener::bind("127.0.0.1:0").unwrap()));
     world.write("feed.csv", format!("symbol,time,open,high,low,close,volume\n{}", row(30)));
     let mut child = stub.follow(&world);
@@ -84,7 +84,7 @@ fn a_batch_is_sent_until_it_is_answered_and_once_more_after_a_kill() {
     let minute = json!({"symbol": "700.HK", "period": "1m", "time": 1_794_533_400, "open": "10.000000",
         "high": "11.000000", "low": "9.000000", "close": "10.500000", "volume": 30, "turnover": "0.000000"});
     assert_eq!(first["rows"], json!([minute]));
-    // An answer that is lost.
+    // A lost response.
     assert_eq!(stub.receive().0, first);
     assert_eq!(stub.refuse("503 Service Unavailable", "busy"), first);
     assert_eq!(stub.accept(true), first);
@@ -94,7 +94,7 @@ fn a_batch_is_sent_until_it_is_answered_and_once_more_after_a_kill() {
     assert_eq!(seen(&stub.refuse("409 Conflict", "expected seq 7")), (seq + 1, false, vec![31]));
     assert_eq!(seen(&stub.accept(false)), (seq + 1, true, vec![31]));
 
-    // Killed while it waits for an answer.
+    // Killed while it waits for the response.
     append(&world, 32);
     let (unanswered, _stream) = stub.receive();
     assert_eq!(seen(&unanswered), (seq + 2, false, vec![32]));
@@ -105,18 +105,18 @@ fn a_batch_is_sent_until_it_is_answered_and_once_more_after_a_kill() {
     assert_eq!(stub.accept(true), unanswered);
     assert_eq!(seen(&stub.accept(false)), (seq + 3, false, vec![33]));
 
-    // Another process has used the number: the rows are sent with another one.
+    // Another process has used the number, so the rows are sent with another number.
     append(&world, 34);
     assert_eq!(seen(&stub.accept(true)), (seq + 4, false, vec![34]));
     let (other, gap, volumes) = seen(&stub.accept(false));
     assert!(other > seq + 4 && gap && volumes == [34]);
 
-    // An error of the user ends it.
+    // A client error ends the command.
     append(&world, 35);
     stub.refuse("403 Forbidden", "the credentials do not include the scope ingest");
     let ran = Ran::of(child.wait_with_output().unwrap());
     assert!(ran.code == Some(1) && ran.stderr.contains("the scope ingest"), "{}", ran.stderr);
-    // It is sent again by the next one.
+    // The next run sends the batch again.
     let child = stub.follow(&world);
     assert_eq!(seen(&stub.accept(false)).2, [35]);
     send(&child, "TERM");
@@ -127,7 +127,7 @@ fn a_batch_is_sent_until_it_is_answered_and_once_more_after_a_kill() {
 }
 
 #[test]
-fn options_that_do_not_fit_are_refused() {
+fn options_that_do_not_apply_are_refused() {
     let world = World::new();
     world.write("feed.csv", "symbol,time,open,high,low,close,volume\n");
     let server = ["--server", "http://127.0.0.1:9"];

@@ -6,7 +6,7 @@ use crate::json_times;
 use crate::remote::Server;
 use crate::world::{World, days, hour};
 
-/// Creates an account with these flags in a store, serves the store, and adds it as a mirror.
+/// Creates an account with these flags, serves the store, and adds the server as a mirror.
 fn source(from: &World, to: &World, account: &[&str]) -> Server {
     let keys = from.json(&[&["account", "create", "reader"], account].concat());
     let text = |name: &str| keys[name].as_str().unwrap().to_owned();
@@ -22,7 +22,7 @@ fn source(from: &World, to: &World, account: &[&str]) -> Server {
     server
 }
 
-/// Runs a command of a mirror, and checks the times in its document.
+/// Runs a command of a mirror, and checks the times in its output.
 fn ran(world: &World, line: &str) -> Value {
     let document = world.json(&["mirror"].into_iter().chain(line.split(' ')).collect::<Vec<_>>());
     let mut wrong = Vec::new();

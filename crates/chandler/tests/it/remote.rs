@@ -34,7 +34,7 @@ impl Server {
         Server::at("127.0.0.1:0", world, token, flags)
     }
 
-    /// Starts the server again at its address, after it was killed.
+    /// Starts the killed server again at its address.
     pub(crate) fn restart(&mut self, world: &World, flags: &[&str]) {
         let address = self.url.strip_prefix("http://").unwrap();
         *self = Server::at(address, world, &self.token, flags);

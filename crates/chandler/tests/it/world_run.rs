@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::world::{Ran, World};
 
-/// Requests with the world's token, by the sockets of bash.
+/// Sends a request with the world's token, using the sockets of bash.
 const LIBRARY: &str = r#"
 address=${LONGBRIDGE_HTTP_URL#http://}
 request() {
@@ -25,12 +25,12 @@ order() {
 step() { request POST /v1/world/step "{\"to\":\"2026-11-13T$1+08:00\"}"; }
 "#;
 const MORNING: [&str; 6] = ["world", "run", "--from", "2026-11-13T09:29:00+08:00", "--to", "2026-11-13"];
-/// Buys at 09:31 and sells at 09:41. A minute opens at 10.
+/// Buys at 09:31 and sells at 09:41. The first price is 10.
 const ROUND_TRIP: &str =
     "step 09:30:30; order Buy 1000; step 09:40:30; order Sell 1000; step 16:10:00; echo done";
 
-/// A store with 30 minutes from 09:30. The price rises by a cent every minute, and more than enough
-/// shares are traded.
+/// A store with 30 minutes from 09:30. The price rises by a cent every minute, with more than
+/// enough volume.
 fn world() -> World {
     let minute = |minute: u32| format!("700.HK,2026-11-13 09:{minute},10,11,9,10.{minute},1000000\n");
     let rows: String = (30..60).map(minute).collect();
@@ -65,7 +65,8 @@ fn a_program_that_steps_and_trades_is_reported() {
     assert_eq!(document["program"]["outcome"], "exited");
     let trip = &document["trades"][0];
     assert_eq!((&trip["symbol"], &trip["quantity"]), (&json!("700.HK"), &json!("1000")));
-    // What was lost is what the trades have lost, which is the price difference and the charges.
+    // The loss of the account equals the loss of the trades, which is the price difference and the
+    // charges.
     let number = |value: &Value| value.as_str().unwrap().parse::<f64>().unwrap();
     assert_eq!(number(&figures["profit"]), number(&trip["profit"]));
     assert_eq!(number(&figures["fees"]), number(&trip["charges"]));
@@ -129,7 +130,7 @@ fn a_refused_order_is_reported_with_its_reason() {
 }
 
 #[test]
-fn a_page_needs_nothing_but_itself() {
+fn a_page_loads_no_other_files() {
     let world = world();
     let ran = run(&world, &["--html", "report.html", "--check", "fees < 0"], ROUND_TRIP);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
@@ -198,7 +199,7 @@ fn a_sweep_prints_a_table() {
 }
 
 #[test]
-fn a_world_is_deleted_on_request_only() {
+fn a_world_is_deleted_only_on_request() {
     let world = world();
     assert_eq!(run(&world, &["--delete"], "step 09:35:00").code, Some(0));
     assert_eq!(world.ok(&["world", "list"]).trim(), "no worlds");
@@ -237,7 +238,7 @@ fn an_existing_world_is_entered_with_its_key() {
         (&first["begin"], &first["end"]),
         (&json!("2026-11-13T01:29:00Z"), &json!("2026-11-13T01:35:00Z"))
     );
-    // A second run goes on where the first has stopped.
+    // A second run resumes where the first has stopped.
     let on = format!("{LIBRARY}\nstep 09:45:00");
     let second = document(&entered(
         "march",

@@ -107,7 +107,7 @@ fn a_world_begins_with_settings_or_with_a_copy_of_an_account() {
 }
 
 #[test]
-fn a_copy_and_another_key_have_credentials_of_their_own() {
+fn a_copy_and_another_key_have_separate_credentials() {
     for setup in setups() {
         let created = setup.json(&CREATE);
         setup.ok(&["world", "step", "march", "--to", "2026-03-18T10:00:00+08:00"]);

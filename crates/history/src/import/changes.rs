@@ -40,7 +40,7 @@ impl Changes {
         changes
     }
 
-    /// Records replaced candles only.
+    /// Records only replaced candles.
     pub(crate) fn of_replaced(replaced: &Candles) -> Changes {
         Changes { replaced: replaced.clone(), ..Changes::default() }
     }

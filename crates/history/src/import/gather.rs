@@ -278,8 +278,8 @@ impl Gatherer<'_> {
         });
     }
 
-    /// Finishes a table of securities, actions, margins or suspensions. These are small, so each is read whole
-    /// and sent as one flush.
+    /// Finishes a table of securities, actions, margins or suspensions. Such tables are small, so
+    /// each one is read completely and sent as one flush.
     fn small(
         &mut self,
         file: FileNo,

@@ -14,8 +14,8 @@ use super::{ImportError, Options};
 
 /// Candles per block. Larger blocks compress better, and a query decodes only the pages it needs.
 pub(crate) const BLOCK_ROWS: usize = 4096;
-/// Blocks with fewer rows are encoded for speed: ingest replaces the last block of a series many times
-/// a minute.
+/// Blocks with fewer rows are encoded for speed, because ingest replaces the last block of a series
+/// many times a minute.
 pub(crate) const RUNNING_ROWS: usize = 32;
 const _: () = assert!(2 * BLOCK_ROWS <= block::ROWS_MAX);
 

@@ -79,9 +79,8 @@ pub(crate) fn lay_trades(
     Ok(Some(LaidTrades { file, symbol, day, rows, first, last, counts, write }))
 }
 
-/// Adds trades to those of a day, also to seconds that have some: the order of the new trades
-/// within a second follows the stored ones. Returns the number of leading blocks that stay
-/// unchanged, and the blocks that follow them.
+/// Adds trades to those of a day. Within a second, new trades follow the stored ones. Returns the
+/// number of leading blocks that remain unchanged, and the blocks that follow them.
 pub(crate) fn add(
     snapshot: &Snapshot<'_>,
     symbol: &Symbol,

@@ -1,6 +1,7 @@
-//! S1: what queries show at an instant is what the pushes up to that instant have built. The pushes
-//! are those of `feed::Replay`; a model of a client builds candles and quotes of them, after the
-//! specification (3.1 of the live page, D7 of the candles page), not after the code under test.
+//! Property S1: queries at an instant return the state that clients have built from the pushes up
+//! to that instant. The pushes are those of `feed::Replay`. A client model builds candles and
+//! quotes from them according to the specification (3.1 of the live page, D7 of the candles page),
+//! independently of the code under test.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +16,7 @@ use store::Security;
 
 use crate::common::{COARSE, Rng, Shop, date, symbol, venue};
 
-/// A candle in hundred-millionths of the currency.
+/// A candle with prices in hundred-millionths of the currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Built {
     prices: [i128; 4],
@@ -37,7 +38,7 @@ type Series = BTreeMap<(Session, Timestamp), Built>;
 struct Client<'a> {
     venue: &'a Venue,
     board: Board,
-    /// Candles of each period but the day.
+    /// Candles of each period except the day.
     periods: Vec<(Period, Series)>,
     /// The last quote of each session.
     quotes: BTreeMap<Session, QuotePush>,
@@ -80,7 +81,7 @@ impl<'a> Client<'a> {
         effect: TradeEffect,
         (volume, turnover): (i64, i128),
     ) {
-        // The second of an end of day is in no minute.
+        // The time of an end-of-day push is in no minute.
         let Ok(place) = TradeHours::new(self.venue).place(time) else { return };
         let Some(minute) = place.minute.filter(|_| place.session == session) else { return };
         for (period, candles) in &mut self.periods {
@@ -113,7 +114,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// Days that a random world has: full days, half days, with a weekend, and around a holiday.
+/// Days of a random market: full days, half days, with a weekend, and around a holiday.
 const DAYS: [(Market, &str, &[&str]); 6] = [
     (Market::Hk, "700.HK", &["2026-03-18", "2026-03-19"]),
     (Market::Hk, "700.HK", &["2026-02-13", "2026-02-16"]),
@@ -123,7 +124,7 @@ const DAYS: [(Market, &str, &[&str]); 6] = [
     (Market::Hk, "HSI.HK", &["2026-02-16", "2026-02-20"]),
 ];
 
-/// How the stored daily candles relate to the minutes.
+/// Relation between the stored daily candles and the minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Official {
     None,
@@ -139,7 +140,7 @@ struct World {
     minutes: Candles,
     days: Candles,
     trades: Trades,
-    /// Candles of minutes with trades that are not stored.
+    /// Minutes with trades whose candles are not stored.
     folds: Candles,
 }
 
@@ -152,7 +153,7 @@ fn random_price(rng: &mut Rng) -> Price {
     Price((9_900 + number(rng, 200)) * 10_000)
 }
 
-/// Widens a candle, and adds volume at an average within its range.
+/// Extends the range of a candle, and adds volume at an average within the range.
 fn grow(rng: &mut Rng, market: Market, candle: &mut Candle) {
     if rng.one_in(2) {
         candle.high = candle.high.max(random_price(rng));
@@ -203,7 +204,7 @@ impl World {
         world
     }
 
-    /// Adds a minute; with trades if it is given how many seconds they may have.
+    /// Adds a minute. With trades, if the maximum number of their seconds is given.
     fn add(&mut self, rng: &mut Rng, place: (Date, Timestamp, Session), traded: Option<usize>) {
         let (date, time, session) = place;
         let open = random_price(rng);
@@ -223,7 +224,7 @@ impl World {
             seconds.sort_unstable();
             let mut trades = Trades::default();
             for (index, second) in seconds.into_iter().enumerate() {
-                // Volume alone moves no price; the first trade sets the open.
+                // Volume alone does not change the price. The first trade sets the open.
                 let letter = if self.venue.market() == Market::Us { b'W' } else { b'M' };
                 let is_volume = index > 0 && rng.one_in(4);
                 let kind = if is_volume { TradeType::from_code(letter).unwrap() } else { TradeType::BLANK };
@@ -234,7 +235,7 @@ impl World {
             candle = TradeCandles::of(self.venue, date, &trades).unwrap().minutes.get(0).unwrap();
             self.trades.append(&trades);
             if self.board == Board::Security && self.official != Official::Different && rng.one_in(3) {
-                // No candle is stored: the fold of the trades is the candle.
+                // No candle is stored, so the fold of the trades is the candle.
                 self.folds.push(candle);
                 return;
             }
@@ -288,7 +289,7 @@ impl World {
         shop
     }
 
-    /// An instant of the world, mostly close to one at which something is pushed.
+    /// A random instant, mostly close to one with a push.
     fn instant(&self, rng: &mut Rng) -> Timestamp {
         let near = if !self.trades.is_empty() && rng.one_in(3) {
             *rng.pick(&self.trades.time)
@@ -303,8 +304,8 @@ impl World {
         let context = format!("{} at {}, {:?}", self.symbol, self.venue.zone().rfc3339(now), self.official);
         let today = self.venue.zone().date(now);
         let is_today = client.quotes.get(&Session::Intraday).is_some_and(|push| push.day == today);
-        // Longer candles include days without a daily candle only while the last of them is not
-        // over; a daily candle that differs from its minutes differs from what clients build.
+        // Longer candles include days without a daily candle only while the last of these days is
+        // not over. If a daily candle differs from its minutes, clients build another candle.
         let is_built = match self.official {
             Official::None => is_today,
             Official::Equal => true,
@@ -331,7 +332,7 @@ impl World {
             let time = self.venue.zone().midnight(push.day);
             Candle { time, open, high, low, close, volume, turnover, session: Session::Intraday }
         };
-        // A day without a daily candle is shown until its midnight.
+        // A day without a daily candle is shown until midnight.
         if self.official == Official::Equal || is_today {
             assert_eq!(day, regular.map(of_push), "day, {context}");
         }
@@ -359,8 +360,8 @@ impl World {
         }
     }
 
-    /// Compares what commands 18 and 27 answer: the line of the newest trading day, and the candles of
-    /// a range of dates.
+    /// Compares the responses of commands 18 and 27: the line of the newest trading day, and the
+    /// candles of a range of dates.
     fn check_others(&self, shop: &Shop, client: &Client<'_>, (now, context): (Timestamp, &str)) {
         let reader = &mut shop.store.reader().unwrap();
         let of_minutes = client.periods.iter().find(|(period, _)| *period == Period::MINUTE);
@@ -412,7 +413,7 @@ impl World {
 }
 
 #[test]
-fn queries_show_what_the_pushes_have_built() {
+fn queries_equal_the_state_built_from_pushes() {
     for seed in 0..40u64 {
         let mut rng = Rng(seed ^ 0x51);
         let world = World::random(&mut rng);

@@ -194,9 +194,9 @@ fn only_the_requested_sessions_are_quoted() {
     }
 }
 
-/// A newer daily candle leaves no session quotes of an older day.
+/// A newer daily candle hides the session quotes of earlier days.
 #[test]
-fn other_sessions_are_of_the_quoted_day() {
+fn other_sessions_are_those_of_the_quoted_day() {
     let (shop, security) = (Shop::new(), symbol("A.US"));
     let traded = minutes(Market::Us, "2025-11-26", "2025-11-26");
     shop.stock(&security, &traded, &days(Market::Us, "2025-11-26", "2025-11-28"), COARSE);

@@ -1,5 +1,5 @@
-//! Q1 to Q8, U16, U18 and U19 of the specification's chapter on live data: quotes and candles at an
-//! instant of a replay.
+//! Examples Q1 to Q8, U16, U18 and U19 of the specification's chapter on live data: quotes and
+//! candles at an instant of a replay.
 
 use std::fmt::Write;
 
@@ -39,7 +39,7 @@ fn shop_of(name: &str, rows: &[&str]) -> Shop {
     shop
 }
 
-/// Formats `open high low last volume turnover, prev close, time`.
+/// Formats as `open high low last volume turnover, prev close, time`.
 fn described(SessionQuote { state, prev_close }: SessionQuote) -> String {
     let SessionState { figures: Figures { open, high, low, last, volume, turnover }, time, .. } = state;
     let [open, high, low, last, prev] = [open, high, low, last, prev_close].map(|price| price.text(3));
@@ -80,7 +80,7 @@ fn q1_q2_the_first_minute_of_a_day() {
     let open = "300.000 300.000 300.000 300.000 0 0.000, prev 298.600, 1773797400";
     check(&shop, "700.HK", "2026-03-18 09:30:00", open);
     check(&shop, "700.HK", "2026-03-18 09:30:20", open);
-    // Complete: the second of its last print.
+    // A complete minute has the second of its last print.
     let whole = "300.000 302.000 299.000 301.000 10000 3005000.000, prev 298.600, 1773797459";
     check(&shop, "700.HK", "2026-03-18 09:31:00", whole);
     check(&shop, "700.HK", "2026-03-18 23:00:00", whole);
@@ -96,7 +96,7 @@ fn q3_the_running_minute_is_part_of_the_day() {
         let candle = candles(&shop, "2026-03-18 09:31:20", &format!("700.HK {period} {{0, -, -, 1}}"));
         let (low, volume) = match period {
             "day" | "5m" | "60m" => ("299.0", "10000 3005000.000"),
-            // The day before is in the same week.
+            // The previous day is in the same week.
             _ => ("296.0", "5010000 1491005000.000"),
         };
         let open = if low == "299.0" { "300.0" } else { "297.0" };
@@ -307,7 +307,7 @@ fn the_trade_status_follows_delisting_and_suspension() {
     drop(writer);
     assert_eq!(status("2026-05-04 09:29:59"), TradeStatus::Suspended);
     assert_eq!(status("2026-05-04 09:30:00"), TradeStatus::Delisted);
-    // A second file replaces the suspensions of its securities; a wrong row is quarantined.
+    // A second file replaces the suspensions of its securities. An invalid row is quarantined.
     let table = "symbol,from,to\n700.HK,2026-03-19,2026-03-18\n700.HK,2026-03-18,2026-03-18\n";
     let report = shop.import(&[shop.file("again.csv", table)]).remove(0);
     assert_eq!((report.added, report.quarantined), (1, 1));
@@ -337,7 +337,7 @@ fn a_minute_without_a_candle_is_the_fold_of_its_trades() {
     };
     let whole = "304.0 305.2 304.0 304.8 410 124968.000";
     for clock in clocks {
-        // Also after its minute, and in later candles.
+        // Also after its minute, and in longer candles.
         let found = minutes(clock, "10:04:00", "700.HK 1m {0, -, -, 9}");
         let expected = ["304.0 304.0 304.0 304.0 100 30400.000", fold, "304.8 304.8 304.8 304.8 10 3048.000"];
         assert_eq!(found, expected);
@@ -360,7 +360,7 @@ fn a_minute_without_a_candle_is_the_fold_of_its_trades() {
         let version = reader.version().unwrap();
         assert!(cache.slices_in_memory(version, &plan, as_of).unwrap().is_none());
     }
-    // During its minute, trades that have not happened yet are not in it.
+    // During its minute, later trades are not included.
     let running = minutes(AsOf::Replay, "10:01:20", "700.HK 1m {0, -, -, 1}");
     assert_eq!(running, ["305.2 305.2 305.2 305.2 100 30520.000"]);
     let later = minutes(AsOf::Replay, "10:02:30", "700.HK 1m {0, -, -, 1}");

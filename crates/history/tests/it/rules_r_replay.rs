@@ -158,7 +158,7 @@ fn r3_an_unfinished_day_is_folded_from_its_minutes() {
     let day = "5.HK day {0, -, -, 2}";
     let monday = "2025-12-22 100 902 99 900 ×90000;";
     check("2025-12-22 00:00:00", day, "error: 5.HK is known, but has no candles");
-    // The running minute is part of the day, with its open alone.
+    // The current minute is part of the day, but only its open.
     check("2025-12-22 09:30:20", day, "2025-12-22 100 100 100 100 ×0;");
     check("2025-12-22 09:31:20", day, "2025-12-22 100 102 99 101 ×10;");
     check("2025-12-22 16:09:59", day, "2025-12-22 100 431 99 430 ×3300;");

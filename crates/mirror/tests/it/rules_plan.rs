@@ -59,7 +59,7 @@ fn a_page_covers_999_days_and_both_adjustments_are_read() {
     let days = VENUES.of(Market::Hk).calendar().days(date("2004-06-01"), date("2026-12-31"));
     let days: Vec<Date> = days.map(|(date, _)| date).take(5_300).collect();
     let mut options = options(&[Period::DAY]);
-    // 5,300 days are six pages, as are the 5,600 of the specification.
+    // 5,300 days are six pages, like the 5,600 of the specification.
     options.through = days.last().copied();
     let plan = plan(&[security("700.HK")], &options);
     assert_eq!((plan.candles(), plan.history_requests()), (2 * 5_300, 12));

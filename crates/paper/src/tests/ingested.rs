@@ -1,4 +1,4 @@
-//! Orders, and minutes that arrive while they form.
+//! Orders, and minutes that are ingested while they are incomplete.
 
 use history::ingest::{CandleInput, GRACE_S, Head, Intake, Merger};
 use market::{Candle, Grain, Price, Session, Timestamp, Turnover, Venues};
@@ -51,16 +51,17 @@ fn a_partial_minute_takes_effect_when_the_next_one_arrives() {
     feed.add("10:01", ["305.2"; 4], "10:01:05");
     feed.add("10:01", FILLING, "10:01:40");
     assert_eq!(service.seen(id, live("10:01:50"), order), "NewStatus 0@- 500000.00");
-    // It has ended, but more of it may come.
+    // The minute has ended, but more of it may arrive.
     assert_eq!(service.seen(id, live("10:02:00"), order), "NewStatus 0@- 500000.00");
     feed.add("10:02", ["305.6"; 4], "10:02:01");
-    // In the second of its arrival, because no account was advanced to it before.
+    // It takes effect in the second of its arrival, because no account was advanced to that second
+    // before.
     assert_eq!(service.seen(id, live("10:02:01"), order), "FilledStatus 200@305.200 438875.25");
     assert_eq!(filled_at(&service, id, order), at("10:02:01"));
 }
 
 #[test]
-fn a_second_that_has_passed_without_a_candle_is_not_changed() {
+fn a_second_without_a_candle_is_not_changed_after_it_has_passed() {
     let house = House::new(&FIRST);
     let (ids, service, mut feed) =
         (["ann", "bob"].map(|name| house.account(name)), house.service(), Feed::of(&house));
@@ -86,7 +87,7 @@ fn a_partial_minute_takes_effect_some_seconds_after_its_end() {
     feed.merge("10:02:05");
     assert_eq!(service.seen(id, live("10:02:05"), order), "FilledStatus 200@305.200 438875.25");
     assert_eq!(filled_at(&service, id, order), at("10:02:05"));
-    // A correction fills nothing and changes no fill (I8).
+    // A correction neither fills orders nor changes fills (I8).
     feed.add("10:01", ["299"; 4], "10:02:30");
     assert_eq!(service.seen(id, live("10:02:40"), order), "FilledStatus 200@305.200 438875.25");
 }
@@ -104,7 +105,7 @@ fn a_minute_older_than_one_that_took_effect_fills_nothing() {
     feed.add("10:01", ["299"; 4], "10:10:20");
     assert_eq!(service.seen(id, live("10:10:30"), order), "NewStatus 0@- 500000.00");
     assert_eq!(service.seen(id, live("11:00"), order), "NewStatus 0@- 500000.00");
-    // The next minute does.
+    // The next minute fills the order.
     feed.add("11:00", ["299"; 4], "11:00:30");
     feed.merge("11:01:05");
     assert!(service.seen(id, live("11:01:05"), order).starts_with("FilledStatus 200@299.000"));

@@ -1,5 +1,5 @@
-//! `chandler account ingest-token`: tokens for programs that only add candles and trades, of all
-//! symbols or some. They are OAuth tokens without a sign-in in a browser.
+//! `chandler account ingest-token`: tokens for programs that only add candles and trades, for all
+//! symbols or some. They are OAuth tokens that do not require a browser sign-in.
 
 use std::io::Write;
 
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
 enum Action {
     /// Create a token and print it; it is shown only once
     Create(Create),
-    /// List the tokens of an account that are valid
+    /// List the valid tokens of an account
     List(Named),
     /// Revoke a token by its id
     Revoke(Revoke),
@@ -35,7 +35,7 @@ enum Action {
 struct Create {
     /// The account, which must be an operator
     name: String,
-    /// Symbols and regions that the token is valid for, such as *.HK,AAPL.US [default: all]
+    /// Symbols and regions for which the token is valid, such as *.HK,AAPL.US [default: all]
     #[arg(long, value_name = "SYMBOLS")]
     symbols: Option<String>,
     /// Name of the program, for lists of tokens and the audit log
