@@ -35,8 +35,8 @@ pub(crate) struct Caller {
     pub(crate) connection: Option<access::ConnectionId>,
     /// Market time when the request began, live or replayed.
     pub(crate) as_of: AsOf,
-    /// The server's market time when the request began. It decides the quota month and the level,
-    /// which do not follow the clock of a world.
+    /// The server's market time when the request began. The quota month and the level follow it,
+    /// not the clock of a world.
     pub(crate) quota_time: Timestamp,
 }
 

@@ -49,8 +49,8 @@ const READERS_KEPT: usize = 64;
 /// Maximum number of symbols in the catalog. A whole market has fewer.
 const CATALOG_MAX: usize = 100_000;
 
-/// Market time of an account whose clock cannot be read: before all data, so that nothing is shown
-/// that the account may not see yet.
+/// Market time of an account whose clock cannot be read. It is before all data, so that the account
+/// sees no data that it may not see yet.
 const NO_TIME: AsOf = AsOf::Replay(Timestamp(0));
 
 const STOPPING: &str = "stopping";
@@ -99,7 +99,7 @@ pub(crate) struct Core {
     pub(crate) listeners: Arc<TradeListeners>,
     /// Quote subscriptions and their pushes.
     pub(crate) live: Live,
-    /// Accounts with a market clock of their own.
+    /// Accounts with their own market clocks.
     pub(crate) worlds: Worlds,
     /// Quote subscriptions of worlds.
     pub(crate) world_lives: WorldLives,
@@ -109,7 +109,7 @@ pub(crate) struct Core {
     pub(crate) community: Community,
     /// Uploaded files and their import.
     pub(crate) intake: Intake,
-    /// Candles and trades that arrive while the server runs.
+    /// Candles and trades that are ingested while the server runs.
     pub(crate) ingest: Ingest,
     /// Directory for this server's files: the store directory, or the cache directory if the store
     /// is on another machine.
@@ -343,7 +343,7 @@ impl Core {
         self.caller_as_of(client, world)
     }
 
-    /// Like [`caller`](Self::caller), as of the clock of a world, if one is given.
+    /// Like [`caller`](Self::caller), but as of the clock of a world, if one is given.
     pub(crate) fn caller_as_of(&self, client: Client, world: Option<AccountId>) -> Result<Caller, Refusal> {
         let server = self.market_now();
         let as_of = world.map_or(Ok(server), |world| self.world_now(world))?;
@@ -358,7 +358,8 @@ impl Core {
         }
     }
 
-    /// Returns the subscriptions of a connection, and what was left out of its requests.
+    /// Returns the subscriptions of a connection, and the symbols that were left out of its
+    /// requests.
     pub(crate) fn subscribed(&self, account: AccountId, connection: access::ConnectionId) -> Subscribed {
         match self.world_lives.known(account) {
             Some(live) => live.of_connection(connection),

@@ -46,13 +46,13 @@ pub(crate) struct Status {
     warnings: Vec<String>,
 }
 
-/// Quote subscriptions: connections and streams that have any, and distinct securities.
+/// Quote subscriptions: connections and streams with subscriptions, and distinct securities.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SubscriptionsStatus {
     connections: usize,
     streams: usize,
     securities: usize,
-    /// Quotes and trades that wait for their clients.
+    /// Queued quotes and trades.
     pushes_waiting: usize,
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct Links {
     /// Connections that were superseded before they were registered, because two connections of one
     /// client signed in concurrently.
     superseded: Arc<Mutex<HashSet<ConnectionId>>>,
-    /// Maximum number of pushes that wait for a connection.
+    /// Maximum number of pushes queued for a connection.
     pushes_max: usize,
 }
 

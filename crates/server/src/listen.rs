@@ -354,8 +354,8 @@ async fn join(core: &Arc<Core>) -> Result<(), access::AccessError> {
     Ok(())
 }
 
-/// Merges batches that were acknowledged before the last server ended, so that the first request
-/// sees them.
+/// Merges batches that were acknowledged before the previous server ended, so that the first
+/// request sees them.
 async fn merge_ingested(core: &Arc<Core>) {
     let core = core.clone();
     let merged = tokio::task::spawn_blocking(move || {
@@ -381,8 +381,8 @@ async fn leave(core: &Arc<Core>) {
     }
 }
 
-/// Pauses running worlds where their clocks are, and stores what the job of worlds had not stored
-/// yet.
+/// Pauses running worlds at their current instants, and stores the steps that the job has not
+/// stored yet.
 async fn store_worlds(core: &Arc<Core>) {
     let core = core.clone();
     let stored = tokio::task::spawn_blocking(move || {

@@ -43,7 +43,7 @@ pub(crate) enum Kick {
     Closed(ClosedBy),
     /// The account was revoked.
     Revoked,
-    /// The clock that the account follows was set back, so that sequence numbers begin again.
+    /// The clock of the account was set back, so sequence numbers begin again.
     ClockSetBack,
     /// The client reads more slowly than pushes arrive: this many are queued.
     TooSlow {
@@ -64,7 +64,7 @@ pub(crate) struct Push {
     pub(crate) command: u8,
     /// Shared by all receiving connections: the body, or a WebSocket frame with its packet.
     bytes: Bytes,
-    /// Where the body begins.
+    /// Offset of the body.
     body_at: usize,
 }
 

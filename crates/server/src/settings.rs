@@ -38,10 +38,10 @@ pub struct Settings {
     /// Account as which users on this machine are signed in without a password. Only for the demo:
     /// no configuration key sets this field, and it is ignored if a proxy is trusted.
     pub guest: Option<access::AccountId>,
-    /// Whether the stored prices are invented, which the pages then say if the market clock runs.
-    /// Only for the demo: no configuration key sets it.
+    /// Whether the stored prices are simulated. The pages show this if the market clock runs. Only
+    /// for the demo: no configuration key sets it.
     pub is_simulated: bool,
-    /// Start of the visible history for accounts without floors of their own.
+    /// Start of the visible history for accounts without individual floors.
     pub floors: market::FloorTable,
     /// Share of turnover in percent that defines large trades, for capital distribution.
     pub flow_large_percent: u32,
@@ -67,11 +67,11 @@ pub struct Settings {
     pub statement_link_seconds: u32,
     /// Font for Chinese text in PDF statements; `None` to search the usual paths.
     pub statement_font: Option<PathBuf>,
-    /// Time after its end at which a minute that arrived incomplete counts as final, in seconds.
+    /// Time after its end at which an incomplete minute counts as final, in seconds.
     pub ingest_grace_seconds: u32,
     /// Maximum number of worlds in the store.
     pub worlds_max: u32,
-    /// Maximum number of worlds that run at one time.
+    /// Maximum number of concurrently running worlds.
     pub worlds_running: u32,
     /// Days after which ended worlds are deleted; `None` for never.
     pub worlds_keep_days: Option<NonZeroU32>,
@@ -214,8 +214,8 @@ pub struct Limits {
     /// Maximum number of pushes that one movement of the clock sends to a connection. Beyond that,
     /// the connection gets only the final states.
     pub push_jump: usize,
-    /// Maximum number of pushes that wait for a connection, beyond which the connection is closed;
-    /// their bytes are limited to 256 for each. At least [`PUSH_QUEUE_MIN`].
+    /// Maximum number of pushes queued for a connection. Beyond it, the connection is closed. Their
+    /// total size is limited to 256 bytes for each. At least [`PUSH_QUEUE_MIN`].
     pub push_queue: usize,
 }
 

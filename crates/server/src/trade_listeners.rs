@@ -27,7 +27,7 @@ use crate::versions::Dated;
 #[derive(Debug)]
 pub(crate) struct TradeListeners {
     accounts: Mutex<HashMap<AccountId, Vec<Subscriber>>>,
-    /// Numbers of events that were queued for the subscribers of each account that has some.
+    /// Number of queued events by account, for accounts with subscribers.
     sent: Mutex<HashMap<AccountId, Counts>>,
     securities: SecurityLookup,
     /// Market time of the next planned run in Unix seconds, or `i64::MAX` if no run is planned.
@@ -45,7 +45,7 @@ struct Subscriber {
     dated: Option<Dated>,
 }
 
-/// Numbers of events that were queued.
+/// Number of queued events.
 #[derive(Debug, Default)]
 struct Counts {
     all: u64,
@@ -130,12 +130,12 @@ impl TradeListeners {
         }
     }
 
-    /// Returns the number of events that were queued for subscribers of an account since it has some.
+    /// Returns the number of events that were queued for an account since it has subscribers.
     pub(crate) fn sent(&self, account: AccountId) -> u64 {
         self.counts().get(&account).map_or(0, |counts| counts.all)
     }
 
-    /// Returns the number of these events that were queued for one connection.
+    /// Returns how many of these events were queued for one connection.
     pub(crate) fn sent_to(&self, account: AccountId, connection: ConnectionId) -> u64 {
         self.counts()
             .get(&account)

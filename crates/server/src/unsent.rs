@@ -145,8 +145,8 @@ impl Bodies {
         self.addresses.bytes() + self.accounts.bytes()
     }
 
-    /// Returns the counters for a body that is larger than those of strangers may be, whose sender has
-    /// a valid token.
+    /// Returns the counters for a request body that exceeds the limit of unauthenticated clients
+    /// and whose sender has a valid token.
     pub(crate) fn tallies_of_batch(&self, who: Who) -> Vec<Held> {
         match who {
             Who::Account(_) => self.tallies(who),

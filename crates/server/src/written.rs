@@ -30,7 +30,7 @@ impl Instant {
 pub(crate) fn speed(speed: Speed) -> Value {
     match speed {
         Speed::Max => "max".into(),
-        // Three decimals, which a double holds exactly enough to be written the same way.
+        // Three decimals, which a double represents exactly enough for the same output.
         speed => serde_json::from_str(&speed.to_string()).unwrap_or_default(),
     }
 }

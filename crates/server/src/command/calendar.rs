@@ -108,7 +108,7 @@ const DAYS_MAX: i32 = 31;
 /// How far into the past trading days are served, in days.
 const PAST_DAYS_MAX: i64 = 366;
 
-/// Clients request the half days of this many days, beginning this many days before the machine's
+/// Clients request the half days of this many days, starting this many days before the machine's
 /// date in UTC, regardless of the market clock.
 const CLIENT_DAYS: i32 = 30;
 const CLIENT_DAYS_BEFORE: i64 = 5;
@@ -125,12 +125,12 @@ pub(crate) struct TradingDays {
     market: Option<Market>,
     from: Date,
     through: Date,
-    /// Inclusive range whose half days are added, because a client needs them in a replay but
-    /// cannot request them.
+    /// Inclusive range whose half days are added. A client needs them in a replay, but cannot
+    /// request them.
     replayed: Option<(Date, Date)>,
 }
 
-/// Returns whether a request is the one that clients send by themselves.
+/// Returns whether a request is the one that clients send automatically.
 fn is_of_client(from: Date, through: Date, machine_now: Timestamp) -> bool {
     let days = |from: Date, to: Date| from.until(to).map_or(i32::MAX, |span| span.get_days());
     let expected = utc_date(machine_now).and_then(|today| moved(today, -CLIENT_DAYS_BEFORE));
@@ -138,8 +138,8 @@ fn is_of_client(from: Date, through: Date, machine_now: Timestamp) -> bool {
         && expected.is_some_and(|expected| days(expected, from).abs() <= CLIENT_DAYS_APART)
 }
 
-/// Returns the days of the caller's set clock whose half days are added to the request of a client:
-/// those of its world, or those of the server's clock, which has no end.
+/// Returns the dates of the caller's set clock whose half days are added to the response: those of
+/// its world, or those of the server's clock, which has no end.
 fn replayed(from: Date, through: Date, context: &Context<'_>) -> Result<Option<(Date, Date)>, Refusal> {
     let (core, caller) = (context.core, context.caller);
     let AsOf::Replay(now) = caller.as_of else { return Ok(None) };

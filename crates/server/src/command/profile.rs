@@ -64,7 +64,7 @@ impl Command for Profile {
             quote_level: markets(permit),
             subscribe_limit: i32::try_from(account.terms.subscriptions).unwrap_or(i32::MAX),
             history_candlestick_limit: i32::try_from(standing.limit).unwrap_or(i32::MAX),
-            // A program in a world is as fast as it can be, unless its owner is charged.
+            // A program in a world has no rate limit, unless its owner is charged.
             rate_limit: match account.terms.rate_rule() {
                 RateRule::Unlimited if account.is_world => Vec::new(),
                 rule => rate_limits(rule, core.limits.calls),
@@ -88,8 +88,8 @@ fn markets(permit: &Permit) -> String {
 
 /// Returns the rate limit of each command: requests per second, and the burst.
 fn rate_limits(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
-    // Clients wait forever if the announced limit is zero, so a zero limit is omitted. An account
-    // without limits has none announced, because SDKs delay their own calls to stay below them.
+    // A zero limit is omitted, because clients would wait forever. The limits of an account without
+    // limits are omitted too, because SDKs delay their own calls to stay below announced limits.
     let general = Some((calls.per_second, calls.per_second))
         .filter(|(limit, _)| *limit > 0 && rule != RateRule::Unlimited);
     // These values keep a client within its window: half of the requests may be sent as a burst,

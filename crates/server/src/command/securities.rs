@@ -25,7 +25,7 @@ pub(crate) struct Quotes {
 /// A quote of the clock instead of a security, or a step.
 #[derive(Debug)]
 struct ClockRequest {
-    /// The symbol as the client wrote it, which the response repeats.
+    /// The symbol as sent by the client, which the response repeats.
     symbol: String,
     step: Option<Target>,
 }
@@ -45,7 +45,7 @@ impl Command for Quotes {
             };
             Some(ClockRequest { symbol: symbol.clone(), step })
         });
-        // Other quotes would be of an instant before the step or after it.
+        // It would be unclear whether other quotes are as of the instant before or after the step.
         if clock.as_ref().is_some_and(|clock| clock.step.is_some()) && request.symbol.len() > 1 {
             return Err(Refusal::BadQuery("a step is requested alone, without other symbols".to_owned()));
         }

@@ -232,7 +232,7 @@ const PIECE: usize = 64 << 10;
 pub(crate) struct Sent {
     rest: Bytes,
     held: Option<Held>,
-    /// Events without a known end. There are no other bytes then.
+    /// A stream of events without a known end. It has no other bytes.
     events: Option<EventStream>,
 }
 

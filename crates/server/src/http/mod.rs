@@ -280,7 +280,7 @@ async fn respond(
         return (Problem::from(Refusal::Busy).answer(), RequestFacts::default());
     }
     let (whole, found, until) = (Arc::new(whole), Arc::new(found), Instant::now() + WAIT_MAX);
-    // Held until the request has been answered: a running clock does not move again before.
+    // Held until the response was sent, so that a running clock does not move before.
     let mut waiter: Option<Waiter> = None;
     loop {
         // Admission and handlers may block on disk I/O, so they must not run on the threads that
@@ -295,7 +295,7 @@ async fn respond(
             return (Problem::internal().answer(), RequestFacts::default());
         };
         drop(waiter.take());
-        // A request that arrives while the clock of its world moves begins again after that.
+        // A request that arrives while the clock of its world moves is restarted afterwards.
         let Some(mut next) = next else { return (answer, noted) };
         if timeout_at(until, &mut next).await.is_err() {
             return (answer, noted);
@@ -304,8 +304,8 @@ async fn respond(
     }
 }
 
-/// Answers a request on a worker thread. If the request must wait for the clock of its world, also
-/// returns what it waits for.
+/// Handles a request on a worker thread. If the request must wait for the clock of its world, also
+/// returns the waiter.
 fn answer_whole(
     whole: &WholeRequest,
     found: &Destination,

@@ -79,7 +79,7 @@ pub(super) fn connect_from(
     connect_until(watch::Sender::new(false), peer, region, listener_kind, site)
 }
 
-/// Like [`connect_from`], to a server that stops by `stop`.
+/// Like [`connect_from`], to a server that stops when `stop` is notified.
 pub(super) fn connect_until(
     stop: watch::Sender<bool>,
     peer: SocketAddr,

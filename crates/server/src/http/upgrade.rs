@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_upgrade_shows_the_sdk() {
+    fn an_upgrade_request_identifies_the_sdk() {
         let (rust, go) = ("version=1&codec=1&platform=9", "codec=1&platform=9&version=1");
         for (names, query, expected) in [
             (&[ACCEPT_LANGUAGE][..], rust, Program::CoreSdk),

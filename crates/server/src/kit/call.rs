@@ -118,7 +118,7 @@ pub(crate) struct RequestNotes {
     account: Cell<Option<access::AccountId>>,
     candles: Cell<usize>,
     is_repeated: Cell<bool>,
-    /// The movement of a world's clock after which the request is begun again.
+    /// The movement of a world's clock after which the request is restarted.
     waiter: RefCell<Option<Waiter>>,
 }
 
@@ -168,17 +168,17 @@ pub(crate) struct CredentialTerms {
     pub(crate) world: WorldEntry,
 }
 
-/// Whose data a browser session gets if its request names a world of its account.
+/// Account whose data a browser session gets if its request names a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorldEntry {
-    /// That of the world's account, as of the clock of the world.
+    /// The world's account, as of the clock of the world.
     World,
-    /// That of its own account. Reads are as of the clock of the world.
+    /// The owner's account. Reads are as of the clock of the world.
     Owner,
     /// The request is refused, because the endpoint is not about a market.
     Refused,
-    /// The same, also for the API key of a world: the data is of the present, which a world must not
-    /// see.
+    /// The request is refused, even with the API key of a world, because the data is current and a
+    /// world must not see later data.
     Outside,
 }
 

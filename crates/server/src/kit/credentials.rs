@@ -34,8 +34,8 @@ const IN_PATH: &str = "/udf/key/";
 /// Header in which scripts on our pages send their CSRF token, and the token's purpose.
 const CSRF: &str = "x-csrf";
 const CSRF_PURPOSE: &str = "ask";
-/// Header in which our pages name a world of their account, and the query parameter of the same
-/// meaning, for requests that a page cannot give headers: streams and downloads.
+/// Header in which our pages name a world of their account, and the equivalent query parameter for
+/// streams and downloads, for which a page cannot set headers.
 const WORLD: &str = "x-chandler-world";
 const WORLD_IN_QUERY: &str = "world";
 /// Maximum length of an unknown path in the log, and the segment length above which a segment is
@@ -51,7 +51,7 @@ const ELSEWHERE: Denial = Denial::TokenInvalid("the account belongs to another r
 pub(crate) struct Admitted {
     pub(crate) caller: Caller,
     pub(crate) permit: Permit,
-    /// Holds the clock of a world that steps by itself. `None` outside of worlds.
+    /// Holds the clock of a world that steps automatically. `None` outside worlds.
     pub(crate) _world_request: Option<WorldRequest>,
 }
 
@@ -131,8 +131,8 @@ pub(crate) struct InWorld<'a> {
 }
 
 impl<'a> InWorld<'a> {
-    /// Extracts the world, for rows that accept a browser session. A signature covers the whole
-    /// query, so that of a request with credentials in its headers is unchanged.
+    /// Extracts the world, for rows that accept a browser session. A signature covers the complete
+    /// query, so the query of a request with credentials in its headers is unchanged.
     pub(crate) fn of(call: &Call<'a>) -> Result<InWorld<'a>, Problem> {
         let is_world = |pair: &&str| {
             form_urlencoded::parse(pair.as_bytes()).next().is_some_and(|(name, _)| name == WORLD_IN_QUERY)
@@ -273,8 +273,8 @@ impl Call<'_> {
             return Err(Refusal::Busy.into());
         }
         // The signature is consumed last, so that a request refused as busy can be retried with the
-        // same signature.
-        // A program that runs with a clock of the past may sign two changes with the same time.
+        // same signature. A program whose clock shows a past time may sign two changes with the
+        // same timestamp.
         let is_signed = bearer.is_none() && session.is_none() && !who.is_of_world();
         if self.terms.is_change(self.method) && is_signed {
             let repetition = self.terms.repetition();
@@ -319,8 +319,8 @@ impl Call<'_> {
         }
     }
 
-    /// Returns the caller of a browser session in a world of its account. Every endpoint that takes
-    /// the account and the time from its caller then follows the world.
+    /// Returns the caller of a browser session in a world of its account. All endpoints that take
+    /// the account and the time from the caller then apply to the world.
     fn caller_in(&self, name: &str, client: Client, site: &Site) -> Result<Caller, Problem> {
         let (core, who) = (&site.core, client.who);
         if !who.is_browser() {
@@ -336,7 +336,7 @@ impl Call<'_> {
         };
         let is_read = [Method::GET, Method::HEAD].contains(self.method);
         match self.terms.world {
-            // A list is changed at its owner's time, whatever the page shows.
+            // A list is changed at its owner's time, regardless of the time that the page shows.
             WorldEntry::Owner if is_read => Ok(core.caller_as_of(client, Some(world.account))?),
             WorldEntry::Owner => Ok(core.caller(client)?),
             WorldEntry::World | WorldEntry::Refused | WorldEntry::Outside => {
@@ -408,7 +408,7 @@ impl Call<'_> {
     ) -> Result<Admitted, Problem> {
         let caller = self.caller(site)?;
         let core = &site.core;
-        // A look at the clock is no sign of a program at work.
+        // Reading the clock does not count as activity of a program.
         let is_work = self.terms.is_change(self.method) || scope != Scope::Account;
         let counts = caller.who.is_of_world() && is_work;
         if counts {

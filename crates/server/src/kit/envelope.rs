@@ -251,7 +251,7 @@ impl Problem {
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
-    /// Refuses a caller in a world, on an endpoint that is not about a market of the past.
+    /// Refuses a caller in a world on an endpoint that is not about market data.
     pub(crate) fn outside_worlds() -> Problem {
         Problem::new(403, code::NOT_AUTHORISED, "this cannot be requested in a world")
     }
@@ -261,7 +261,7 @@ impl Problem {
         Problem::new(404, code::NO_WORLD, "there is no such world")
     }
 
-    /// Refuses a world beyond the limit on their number.
+    /// Refuses a world that exceeds the limit on their number.
     pub(crate) fn too_many_worlds(text: impl Into<String>) -> Problem {
         Problem::new(429, code::TOO_OFTEN, text)
     }

@@ -19,7 +19,7 @@ pub(crate) struct Row {
     pub(crate) auth: Auth,
     pub(crate) home: Home,
     pub(crate) effect: Effect,
-    /// What callers in a world get, if that does not follow from the scope.
+    /// What callers in a world get, unless the scope determines it.
     pub(crate) in_worlds: Option<WorldEntry>,
     pub(crate) body: RowBody,
     pub(crate) pace: RowPace,
@@ -195,12 +195,12 @@ impl Row {
         Row { effect: Effect::Orders, ..self }
     }
 
-    /// Marks data of the account itself: a browser session in a world gets that of the world's owner.
+    /// Marks data of the owner's account, which a browser session in a world also gets.
     pub(crate) const fn of_owner(self) -> Row {
         Row { in_worlds: Some(WorldEntry::Owner), ..self }
     }
 
-    /// Refuses all callers in worlds, because the data is of the present.
+    /// Refuses all callers in worlds, because the data is current.
     pub(crate) const fn outside_worlds(self) -> Row {
         Row { in_worlds: Some(WorldEntry::Outside), ..self }
     }

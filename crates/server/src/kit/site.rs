@@ -88,7 +88,7 @@ pub(crate) struct Site {
     /// In demo mode, the account of local callers that have not signed in.
     pub(crate) guest: Option<AccountId>,
     guests: Pace<i64>,
-    /// Whether the stored prices are invented.
+    /// Whether the stored prices are simulated.
     pub(crate) is_simulated: bool,
     /// Validity of a statement's download URL in seconds.
     pub(crate) statement_link_s: u32,

@@ -39,7 +39,8 @@ impl<'a> Trader<'a> {
             return Err(Refusal::away().into());
         }
         let id = self.admitted.account().id;
-        // The clock of a world does not move meanwhile. It may have moved since the request began.
+        // The clock of a world does not move during the operation, but it may have moved since the
+        // request began.
         let world = self.admitted.who().is_of_world().then(|| core.worlds.of(&core.access.database(), id));
         let world = world.transpose().map_err(Refusal::from)?;
         let _operation = world.as_ref().map(|world| world.begin_operation());

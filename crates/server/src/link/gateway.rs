@@ -61,7 +61,7 @@ pub(crate) enum Program {
     /// On the trade gateway it subscribes first after a reconnect, even to an empty list, and
     /// retries forever if the subscription is refused.
     CoreSdk,
-    /// The Go SDK. It drops packets, responses too, while sixteen are queued.
+    /// The Go SDK, which drops packets, including responses, while sixteen are queued.
     GoSdk,
     Other,
 }

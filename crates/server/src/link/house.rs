@@ -143,7 +143,7 @@ impl House {
         self.connect_with(kind, bytes, None, Program::Other)
     }
 
-    /// Opens a WebSocket whose upgrade request shows this program.
+    /// Opens a WebSocket with an upgrade request that identifies this program.
     pub(super) fn connect_of(&self, program: Program) -> Far {
         self.connect_with(Kind::WebSocket, 1 << 20, None, program)
     }

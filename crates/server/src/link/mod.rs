@@ -73,7 +73,7 @@ const AUTH_WITHIN: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time after which a client that reads nothing while responses are unsent is closed as too slow.
 const STALL_MAX: Duration = Duration::from_secs(30);
-/// Time limit for sending the close push, to a client whose socket may be full.
+/// Time limit for sending the close push to a client whose socket may be full.
 const CLOSING_MAX: Duration = Duration::from_secs(5);
 /// Time limit for reading what the client has sent before it saw the close push.
 const LINGER_MAX: Duration = Duration::from_secs(1);
@@ -136,12 +136,13 @@ pub(crate) struct Link<S> {
     mail_bytes: usize,
     /// Whether pushes are sent before responses next time, because responses used all the space.
     pushes_are_next: bool,
-    /// Pushes and responses since the last pause between pushes. `None` if the client is not the SDK
-    /// that drops packets: it sends WebSocket pings, and its upgrade request shows it.
+    /// Pushes and responses since the last pause between pushes. `None` unless the client is the
+    /// SDK that drops packets, which sends WebSocket pings and is identified by its upgrade
+    /// request.
     unpaused_pushes: Option<u32>,
     /// Time until which no push is sent.
     pushes_after: Option<Instant>,
-    /// The movement of a world's clock for which queued requests wait, and until when.
+    /// The movement of a world's clock for which queued requests wait, and the deadline.
     movement: Option<Box<(Instant, Waiter)>>,
     /// Unsent bytes charged to the account.
     unsent: Option<Held>,

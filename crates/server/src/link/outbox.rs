@@ -9,7 +9,7 @@ use bytes::{Buf, Bytes};
 use tokio::io::AsyncWrite;
 
 /// Maximum number of slices per write call. A response with a thousand candles has about a dozen
-/// slices, a push one.
+/// slices, and a push has one.
 pub(super) const SLICES_MAX: usize = 32;
 
 /// Chunks in sending order. Chunks of cached responses are shared, never copied.

@@ -159,7 +159,7 @@ pub(super) fn close_reason(kick: Kick) -> (CloseCode, String) {
         Kick::Closed(ClosedBy::Owner) => (CloseCode::SessionExpired, "closed by the owner of the account"),
         Kick::Closed(ClosedBy::Operator) => (CloseCode::SessionExpired, "closed by the operator"),
         Kick::Revoked => (CloseCode::Auth, REVOKED),
-        // With this code every client reconnects.
+        // Every client reconnects after this code.
         Kick::ClockSetBack => (CloseCode::Shutdown, "the clock was set back"),
         // The protocol has no code for slow clients; with this one every client reconnects.
         Kick::TooSlow { waiting } => {
@@ -171,7 +171,7 @@ pub(super) fn close_reason(kick: Kick) -> (CloseCode, String) {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // A step of a world that waits for this client goes on immediately.
+        // A step of a world that waits for this client resumes immediately.
         self.mailbox.shut();
         let core = &self.hub.core;
         core.leave_live(self.client.who.account(), self.id);
@@ -186,7 +186,7 @@ impl Drop for Session {
 /// one after a reconnect, and gives up at the first refusal.
 const SUBSCRIPTION_CALLS_MAX: u32 = 1_000;
 const SUBSCRIPTION_WINDOW: Duration = Duration::from_secs(10);
-/// Maximum number of candle requests that are remembered, and for how long.
+/// Maximum number of stored candle requests, and how long they are stored.
 const PULLS_MAX: usize = 1_000;
 const PULL_KEPT: Duration = Duration::from_secs(10);
 
@@ -201,7 +201,7 @@ pub(super) struct Subscribing {
 }
 
 impl Session {
-    /// Counts commands 6 and 7, which have a rate limit of their own.
+    /// Counts commands 6 and 7, which have a separate rate limit.
     pub(super) fn count_subscription(&mut self, number: u8, uptime: Duration) -> Result<(), Refusal> {
         let Subscribing { window, calls, .. } = &mut self.subscribing;
         if number == command::SUBSCRIPTIONS {
@@ -221,7 +221,7 @@ impl Session {
         Ok(())
     }
 
-    /// Remembers a request for the newest candles of a security (command 19).
+    /// Stores a request for the newest candles of a security (command 19).
     pub(super) fn note_pull(&mut self, body: &[u8], at: Timestamp) {
         let Ok(request) = quote::SecurityCandlestickRequest::decode(body) else { return };
         let Ok(symbol) = request.symbol.parse() else { return };

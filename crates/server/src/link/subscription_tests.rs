@@ -309,7 +309,7 @@ async fn unsubscribing_all_with_symbols_ends_all_types_of_these() {
     let id = house.hub.links.list(Some(account.account_id))[0].id;
     let waiting = || house.core.live.of_connection(id).waiting.len();
     assert_eq!(waiting(), 1);
-    // Malformed symbols are ignored, and do not make the list an empty one.
+    // Malformed symbols are ignored. A list that contains only these is not an empty list.
     unsubscribe(&mut far, &["XX"], &[], true).await.unwrap();
     assert_eq!((list(&mut far).await.len(), waiting()), (1, 1));
     unsubscribe(&mut far, &["9999.HK"], &[1, 4], false).await.unwrap();
@@ -628,7 +628,7 @@ async fn a_status_change_is_pushed_with_unchanged_figures() {
     let mut late = connected(&house, Kind::Tcp, &bob).await;
     subscribe(&mut late, &["700.HK"], &[1], true).await.unwrap();
     assert_eq!(pushed(&mut late).await.quote(), suspended);
-    // It ends on the day after the last one, which is a Saturday.
+    // The suspension ends on the day after the last one, which is a Saturday.
     step(&house, OPEN + 3 * day);
     let ended = pushed(&mut far).await.quote();
     assert_eq!((ended.trade_status, ended.timestamp), (0, suspended.timestamp));

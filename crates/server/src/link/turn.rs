@@ -22,10 +22,10 @@ use crate::unsent::Held;
 use crate::workers::Who;
 use crate::worlds::WAIT_MAX;
 
-/// Number of pushes sent before requests are read again: as many as one write takes.
+/// Number of pushes sent before requests are read again, which is the number that one write takes.
 const PUSHES_AT_ONCE: u32 = 32;
-/// The same for a client that sends WebSocket pings. This is half the number of packets, including
-/// responses, that the SDK that does so queues before it drops packets.
+/// The same for a client that sends WebSocket pings. Half the number of packets, including
+/// responses, that this SDK queues before it drops packets.
 const PACED_PUSHES: u32 = 8;
 /// Pause after that many pushes to such a client.
 const PUSHES_PAUSE: Duration = Duration::from_millis(2);
@@ -68,18 +68,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     /// Starts the requests that wait for the clock of the connection's world, once its movement has
-    /// ended. Returns whether it has.
+    /// ended. Returns whether it has ended.
     fn poll_movement(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(movement) = &mut self.movement else { return false };
         if Pin::new(&mut movement.1).poll(cx).is_pending() {
             return false;
         }
-        // Dropped after they have begun, because a running clock would overtake them.
+        // Dropped after the requests have begun, because a running clock would overtake them.
         let ended = self.movement.take();
         while let Some(requested) = self.next_waiting() {
             self.start(requested);
         }
-        // The clock was moved again: those that are left wait no longer than before.
+        // The clock was moved again. The remaining requests keep their deadline.
         if let (Some(ended), Some(movement)) = (&ended, &mut self.movement) {
             movement.0 = ended.0;
         }
@@ -211,8 +211,8 @@ impl<S> Link<S> {
         !self.is_behind() && !self.draining && self.paused_until.is_none() && self.blocking_task.is_none()
     }
 
-    /// Returns whether pushes are sent. They are not sent while a subscription is being answered,
-    /// because its pushes follow the answer, and during a pause.
+    /// Returns whether pushes are sent. They are not sent during a pause, and while a subscription
+    /// is being processed, because its pushes follow the response.
     pub(super) fn may_push(&self) -> bool {
         !self.is_behind() && self.blocking_task.is_none() && self.pushes_after.is_none()
     }
@@ -325,7 +325,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         taken > 0
     }
 
-    /// Counts a response toward the packets between two pauses. Responses do not wait.
+    /// Counts a response toward the packets between two pauses. Responses are not delayed.
     pub(super) fn count_response(&mut self) {
         if let Some(pushes) = &mut self.unpaused_pushes {
             *pushes += 1;
@@ -365,14 +365,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.transport.ping(number, &mut self.outbox);
     }
 
-    /// Records the client's answer to a ping.
+    /// Records a pong of the client.
     pub(super) fn ponged(&mut self, number: u32) {
         if let Some(flow) = self.session.as_mut().and_then(|session| session.flow.as_mut()) {
             flow.ponged(number);
         }
     }
 
-    /// Reports to the clock of a world what happened to its pushes. Returns whether a ping was
+    /// Reports the progress of the pushes to the clock of a world. Returns whether a ping was
     /// queued.
     pub(super) fn report_flow(&mut self) -> bool {
         let Some(session) = &self.session else { return false };

@@ -359,9 +359,10 @@ pub(super) struct TradesOfSecond<'a> {
     pub(super) trades: Vec<Trade>,
 }
 
-/// Groups the trades of a batch by security and second, in the order of their first rows. The numbers
-/// of a second begin with those of its first row, but after those of the security's second before:
-/// trades of a second may be in rows far apart, and take more numbers than its first row has.
+/// Groups the trades of a batch by security and second, in the order of their first rows. The
+/// numbers of a second begin with the number of its first row, or after the numbers of the
+/// security's previous second. The rows of a second may be far apart, and need more numbers than
+/// the first row has.
 pub(super) fn by_second(commit: &Commit, is_subscribed: impl Fn(&Symbol) -> bool) -> Vec<TradesOfSecond<'_>> {
     let mut seconds: Vec<TradesOfSecond<'_>> = Vec::new();
     let mut places: HashMap<(&Symbol, Timestamp), usize> = HashMap::new();
@@ -481,7 +482,7 @@ impl Security {
         Ok(traded)
     }
 
-    /// Returns the numbers before those of pushes that are due at an instant without a batch.
+    /// Returns the numbers before the pushes that are due at an instant without a batch.
     fn scheduled(&self, at: Timestamp) -> Sequence {
         Sequence { quote: number_at(at).max(self.number), trades: 0 }
     }
@@ -676,8 +677,8 @@ impl Security {
         }
     }
 
-    /// Publishes the quote after single trades of a minute that has no candle: the fold of its trades
-    /// is its candle. All trades are of one second.
+    /// Publishes the quote after single trades of a minute without a candle. The fold of its trades
+    /// serves as the candle. All trades are of one second.
     fn folded(
         &mut self,
         history: &History,

@@ -88,7 +88,7 @@ impl Recent {
         Ok(())
     }
 
-    /// Returns the batch before the first one whose rows fit, going back from `through`.
+    /// Returns the batch before the first one whose rows fit, counted back from `through`.
     fn first(ingest: &Ingest, reader: &mut Reader, through: i64) -> Result<i64, IngestError> {
         let (mut first, mut rows, mut newest) = (through, 0, None);
         while rows < ROWS_MAX && first > 0 {

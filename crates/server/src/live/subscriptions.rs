@@ -12,7 +12,7 @@ use market::{Date, Session, Symbol, Timestamp};
 use crate::mailbox::{Kick, Mailbox, Wakeups};
 use crate::metrics::PushLoad;
 
-/// Maximum number of open streams per account. A page has one, and none in a hidden tab.
+/// Maximum number of open streams per account. A visible page has one, and a hidden tab has none.
 pub(crate) const STREAMS_MAX: usize = 8;
 /// Offset of stream ids, above all connection ids.
 const STREAM: u64 = 1 << 63;

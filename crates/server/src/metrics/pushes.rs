@@ -32,7 +32,7 @@ pub(crate) struct PushLoad {
 }
 
 impl PushLoad {
-    /// Adds those under another clock.
+    /// Adds the subscriptions under another clock.
     pub(crate) fn and(self, other: PushLoad) -> PushLoad {
         PushLoad {
             connections: self.connections + other.connections,
@@ -51,12 +51,12 @@ impl PushMetrics {
         counter.fetch_add(u64::try_from(recipients).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Counts a minute that clients cannot build of its trades.
+    /// Counts a minute that clients cannot build from its trades.
     pub(crate) fn unreachable(&self) {
         self.unreachable.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of minutes that clients could not build of their trades.
+    /// Returns the number of minutes that clients could not build from their trades.
     #[cfg(test)]
     pub(crate) fn unreachable_minutes(&self) -> u64 {
         self.unreachable.load(Ordering::Relaxed)

@@ -146,8 +146,8 @@ fn place(redirect: &str) -> String {
     format!("{head}{}", rest.split(['/', '?']).next().unwrap_or_default())
 }
 
-/// Lists a client's permissions. Clients can only request `openapi`, of which the list must include
-/// everything that `Scopes::PROGRAM` allows, or `ingest`, which may be bound to symbols.
+/// Lists a client's permissions. Clients can request only `openapi`, for which the list must
+/// include everything that `Scopes::PROGRAM` allows, or `ingest`, which may be limited to symbols.
 pub(super) fn may(words: &Words, scope: &str, permit: &Permit, html: &mut Html) {
     html.raw("<h2>").text(words.may_title).raw("</h2>\n<ul>\n");
     if let Some(symbols) = IngestSymbols::of_scope(scope) {

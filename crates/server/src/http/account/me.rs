@@ -32,8 +32,8 @@ struct Identity {
     /// Store address as given to --store, for commands on the server's machine; null unless the
     /// caller is an operator.
     store: Option<String>,
-    /// In the demo: market seconds per second at which the simulated prices are replayed; otherwise
-    /// absent.
+    /// In the demo: market seconds per second at which the simulated prices are replayed. Absent
+    /// otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     simulated_speed: Option<f64>,
 }

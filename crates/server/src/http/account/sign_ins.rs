@@ -39,7 +39,7 @@ struct Program {
     client_name: String,
     /// Whether the token of this request belongs to the sign-in.
     current: bool,
-    /// Granted scope: `openapi`, or `ingest`, which may be bound to symbols, as in `ingest:*.HK`.
+    /// Granted scope: `openapi`, or `ingest`, which may be limited to symbols, as in `ingest:*.HK`.
     scope: String,
     /// Time at which access was granted.
     since: Instant,

@@ -292,8 +292,8 @@ pub(super) fn days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         Err(HistoryError::UnknownSecurity(_)) => return Err(Problem::not_found()),
         found => found.map_err(Refusal::from)?,
     };
-    // Under a replay clock, the number of trades of the current date would reveal that no more
-    // follow.
+    // Under a replay clock, the number of trades of the current date would reveal that there are no
+    // more.
     let has_passed = |date: Date| match as_of {
         AsOf::Live(_) => true,
         AsOf::Replay(now) => date < venue.zone().date(now),

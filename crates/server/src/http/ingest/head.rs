@@ -66,7 +66,7 @@ described_only! {
         seq: Option<i64>,
         /// Numbers may be missing before this one.
         gap: Option<bool>,
-        /// Build one-minute candles of the trades.
+        /// Build one-minute candles from the trades.
         build: Option<bool>,
         rows: Vec<TradeRow>,
     }

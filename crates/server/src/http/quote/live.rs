@@ -1,5 +1,5 @@
-//! `GET /v1/live`: quotes and trades as they happen, as server-sent events. Pages use it, because a
-//! browser session cannot sign in on a long connection.
+//! `GET /v1/live`: quotes and trades as server-sent events. Pages use it, because a browser session
+//! cannot sign in on a long connection.
 
 use access::{Freshness, Secret};
 use hyper::Method;
@@ -15,7 +15,7 @@ use crate::live::{self, STREAMS_MAX, StreamCredentials};
 use crate::refusal::Refusal;
 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-/// Turns off buffering in nginx.
+/// Turns off response buffering in nginx.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 pub(super) const LIVE: Doc = Doc::new(Tag::Candles, "live", "Quotes and trades as they happen")

@@ -118,7 +118,7 @@ impl WatchedSecurity {
         known_at: Option<Timestamp>,
         name: impl Fn(&Symbol) -> String,
     ) -> WatchedSecurity {
-        // In a world, the owner's own present is in the future.
+        // In a world, the owner's current time may be in the future.
         let is_known = known_at.is_none_or(|now| one.at <= now);
         WatchedSecurity {
             symbol: one.symbol.to_string(),

@@ -1,5 +1,5 @@
-//! Worlds: accounts with a market clock of their own. `/v1/worlds` is for their owners, `/v1/world`
-//! for programs that have the API key of a world.
+//! Worlds: accounts with their own market clocks. `/v1/worlds` is for their owners, `/v1/world` for
+//! programs that have the API key of a world.
 
 mod create;
 mod delete;

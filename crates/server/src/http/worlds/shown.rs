@@ -37,7 +37,7 @@ pub(super) struct WorldList {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "World")]
 pub(super) struct WorldDocument {
-    /// `w` and a number, which is never used again.
+    /// `w` and a number, which is never reused.
     id: String,
     name: String,
     /// Account of the world: the owner's name, a slash and the world's name.
@@ -80,7 +80,7 @@ pub(super) struct WorldDocument {
     paused_alone: bool,
     /// Market seconds by which the clock is behind its speed, because work or a client is slow.
     lag_s: i64,
-    /// With `auto`: requests that came within the quiet time after a step.
+    /// With `auto`: number of requests within the quiet time after a step.
     late: u64,
     created_at: Instant,
 }

@@ -77,7 +77,7 @@ pub(super) const RESET: Doc = Doc::new(Tag::Account, "resetWorld", "Set the cloc
 
 const MOVED: &[AnswerDoc] = &[AnswerDoc::ok("The clock after the step", &[data::<Moved>()])];
 
-/// Longest step by a duration. A century is longer than any world.
+/// Longest step in seconds. A century is longer than any world.
 const STEP_S_MAX: i64 = world::STEP_SECONDS_MAX as i64;
 
 /// End of the step: one of the fields, or none for the next instant.

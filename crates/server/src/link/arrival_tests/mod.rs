@@ -65,7 +65,7 @@ impl Market {
         self.far.ask::<SubscriptionsResponse>(SUBSCRIBE, &request).await.unwrap();
     }
 
-    /// Moves the clock to a second after 09:32, and publishes what is due.
+    /// Moves the clock to a second after 09:32, and publishes due pushes.
     fn tick(&self, at: i64) {
         self.set(at);
         live::publish(&self.house.core).unwrap();
@@ -313,7 +313,7 @@ async fn a_candle_after_its_single_trades_pushes_only_the_difference() {
     market.ingest_trades(31, &[(30, "190.6", 50)], false);
     assert_eq!(market.prints().await, prints(&[("190.600", 50, 30)]));
     market.ingest(40, "AAPL.US", minute, "190.2 190.6 190.2 190.6 350 66650", Some(true));
-    // The candle equals what clients have built.
+    // The candle equals the state that clients have built.
     let quote = market.quote().await;
     assert_eq!((quote.last_done.as_str(), quote.volume, quote.current_volume), ("190.600", 4357, 50));
     assert_eq!(quote.timestamp, M + 30);
@@ -437,7 +437,7 @@ async fn a_late_row_does_not_hide_a_newer_one_of_its_batch() {
 }
 
 #[tokio::test]
-async fn a_late_regular_minute_has_no_prints_while_early_hours_run() {
+async fn a_late_regular_minute_has_no_prints_during_early_hours() {
     let rows = "AAPL.US,2026-07-14T15:58:00-04:00,190,190.4,189.9,190.1,4000,760900\n\
                 AAPL.US,2026-07-14T15:59:00-04:00,190.1,190.4,190.05,190.3,7,1332\n\
                 AAPL.US,2026-07-15T05:00:00-04:00,191,191,191,191,10,1910\n";
