@@ -516,7 +516,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         timeout(PATIENCE, self.read_now()).await.expect("something within the time allowed")
     }
 
-    /// The same, however long it takes.
+    /// The same without a time limit.
     pub(crate) async fn read_now(&mut self) -> Read {
         if !self.websocket {
             return self.read_tcp().await;

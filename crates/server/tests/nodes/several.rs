@@ -149,7 +149,7 @@ async fn an_order_is_pushed_and_cancelled_on_another_node() {
     assert_eq!(seen["data"]["status"], "CanceledStatus", "{seen}");
 }
 
-/// Subscribes to quotes of AAPL.US, and returns the number of the first one.
+/// Subscribes to quotes of AAPL.US, and returns the sequence number of the first one.
 async fn first_quote(client: &mut Client) -> i64 {
     let request = quote::SubscribeRequest {
         symbol: vec!["AAPL.US".to_owned()],
@@ -198,7 +198,7 @@ async fn ingested_rows_have_the_same_numbers_on_every_node() {
         let pushed = next_quote(&mut there).await;
         assert!(pushed > last, "{pushed} after {last}");
         last = pushed;
-        // Nodes that have not pushed it: one of them has just started.
+        // Nodes that have not pushed it, one of which has just started.
         let three = beside(&one).await;
         three.go_live();
         for node in [&one, &two, &three] {

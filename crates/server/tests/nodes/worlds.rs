@@ -30,7 +30,7 @@ async fn create(node: &Running, owner: &Created, name: &str) -> Created {
     }
 }
 
-/// Subscribes at a node, and reads the first push.
+/// Subscribes on a node, and reads the first push.
 async fn subscribed(node: &Running, key: &Created) -> Client {
     let mut client = node.signed_in(key).await;
     let symbol = vec!["700.HK".to_owned()];
@@ -51,7 +51,7 @@ async fn pushes(client: &mut Client, count: u64) -> Vec<(u8, Vec<u8>)> {
     found
 }
 
-/// Steps through a node. Returns the number of quote pushes at this node.
+/// Steps through a node. Returns the number of quote pushes on this node.
 async fn step(node: &Running, key: &Created, by: &str, wanted: &str) -> u64 {
     let answer = node.post("/v1/world/step", key, &json!({ "by": by }).to_string()).await;
     let stepped = data(&answer.json());
@@ -64,7 +64,7 @@ async fn digest(node: &Running, key: &Created) -> Value {
 }
 
 #[tokio::test]
-async fn a_world_is_moved_through_either_node_and_pushed_at_both() {
+async fn a_world_is_moved_through_either_node_and_pushed_on_both() {
     let one = Running::start().await;
     let two = beside(&one).await;
     let ann = one.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
@@ -74,7 +74,7 @@ async fn a_world_is_moved_through_either_node_and_pushed_at_both() {
     let order = r#"{"symbol":"700.HK","order_type":"LO","side":"Buy","submitted_quantity":"100","submitted_price":"120","time_in_force":"Day"}"#;
     let route = [
         (&one, "PT1M", "2026-11-02T01:30:00Z"),
-        // The other node goes on from there.
+        // The other node continues from there.
         (&two, "PT2M", "2026-11-02T01:32:00Z"),
         (&two, "PT30S", "2026-11-02T01:32:30Z"),
         (&one, "PT90S", "2026-11-02T01:34:00Z"),
@@ -97,7 +97,7 @@ async fn a_world_is_moved_through_either_node_and_pushed_at_both() {
 }
 
 #[tokio::test]
-async fn a_world_that_was_set_back_at_one_node_closes_its_connections_at_the_other() {
+async fn a_reset_on_one_node_closes_the_connections_on_the_other() {
     let one = Running::start().await;
     let two = beside(&one).await;
     let ann = one.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });

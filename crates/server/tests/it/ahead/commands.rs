@@ -1,4 +1,4 @@
-//! Requests of every command that a long connection offers.
+//! Requests of all commands that a long connection offers.
 
 use prost::Message;
 use wire::quote::{
@@ -8,19 +8,19 @@ use wire::quote::{
 
 use super::data::{Rng, SECURITIES};
 
-/// Commands that are not compared: heartbeats, signing in, the profile, which has rights and limits by
-/// the machine's clock, and subscriptions, of which the pushes are compared.
+/// Commands that are not compared: heartbeats, sign-in, the profile, whose rights and limits depend
+/// on the machine clock, and subscriptions, whose pushes are compared instead.
 pub(crate) const OTHERS: std::ops::RangeInclusive<u8> = 0..=7;
-/// Numbers above this one are of the trade gateway or unknown.
+/// Commands with higher numbers belong to the trade gateway or are unknown.
 pub(crate) const LAST: u8 = 40;
 const PERIODS: [i32; 19] =
     [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240, 1_000, 1_000, 2_000, 3_000, 3_500, 4_000];
 
-/// Returns the encoded body of a command, or `None` if this file does not know the command.
+/// Returns the encoded body of a command, or `None` if this file does not support the command.
 pub(crate) fn body(command: u8, rng: &mut Rng) -> Option<Vec<u8>> {
     let all: Vec<String> = SECURITIES.iter().map(|(name, ..)| (*name).to_owned()).collect();
     let of_trades = matches!(command, 17 | 24 | 25) && rng.one_in(2);
-    // The only security with trades is the first one.
+    // Only the first security has trades.
     let symbol = if of_trades { all[0].clone() } else { all[rng.below(all.len())].clone() };
     let (period, adjust_type) = (rng.pick(&PERIODS), rng.below(2) as i32);
     let trade_session = rng.pick(&[0, 100]);

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::import_files;
 
-/// Securities, the day on which their candles begin, and a price in cents. The candles of the last
-/// two begin on the last day; those of 77.HK on that day do not come from a file, but are ingested.
+/// Securities with the first day of their candles and a price in cents. The candles of the last two
+/// securities begin on the last day; those of 77.HK on that day are ingested instead of imported.
 pub(crate) const SECURITIES: [(&str, &str, i64); 5] = [
     ("9.HK", "2026-11-10", 6_000),
     ("Q.US", "2026-11-10", 19_000),
@@ -51,7 +51,7 @@ impl Rng {
 #[derive(Clone, Copy, Debug)]
 struct Minute {
     at: Timestamp,
-    /// Whether it has the prices of the closing auction, which are known later.
+    /// Whether it has the prices of the closing auction, which become known later.
     is_tail: bool,
     prices: [i64; 4],
     volume: i64,
@@ -69,7 +69,7 @@ struct Stock {
     trades: Vec<(Timestamp, i64, i64)>,
 }
 
-/// Everything that is ever stored.
+/// All data that is ever stored.
 #[derive(Debug)]
 pub(crate) struct Data {
     venues: Venues,
@@ -86,7 +86,7 @@ fn cents(price: i64) -> String {
 }
 
 /// Returns the end of the regular hours in minutes after midnight, and whether a closing candle is
-/// stamped ten minutes before it.
+/// stamped ten minutes earlier.
 fn end_of(market: Market) -> (i64, bool) {
     match market {
         Market::Hk => (16 * 60 + 10, true),
@@ -107,7 +107,7 @@ impl Stock {
                 let is_tail = has_tail
                     && slot.segment.session == Session::Intraday
                     && at.0 == midnight + (end - 10) * 60;
-                // Sessions without holes would be many candles.
+                // Sessions without gaps would have too many candles.
                 let thins = if slot.segment.session == Session::Intraday { 3 } else { 12 };
                 if !is_tail && !rng.one_in(thins) {
                     continue;
@@ -118,7 +118,7 @@ impl Stock {
                 let volume = if rng.one_in(9) { 0 } else { 100 * (1 + rng.below(400) as i64) };
                 let minute = Minute { at, is_tail, prices: [open, high, low, close], volume };
                 if name == "9.HK" && !is_tail && volume > 300 && rng.one_in(3) {
-                    // The first trade is at the open, as in the candle.
+                    // The first trade has the open of the candle.
                     let mut second = 1 + rng.below(20) as i64;
                     for price in [open, high, low] {
                         trades.push((Timestamp(at.0 + second), price, 100));
@@ -142,7 +142,7 @@ impl Stock {
         Stock { name, market: venue.market(), minutes, days, trades }
     }
 
-    /// Returns the minutes as rows, as far as they are known at `now`.
+    /// Returns the minutes known at `now` as rows.
     fn rows(&self, now: Option<Timestamp>, is_wanted: impl Fn(&Minute) -> bool) -> Vec<(i64, [String; 6])> {
         let row = |minute: &Minute| {
             let is_forming = match now.map(|now| now.0 - minute.at.0) {
@@ -183,7 +183,7 @@ impl Data {
         Data { venues, stocks: stocks.into(), rates }
     }
 
-    /// Returns an instant of these days, mostly close to one at which something becomes known.
+    /// Returns an instant of these days, mostly close to one at which data becomes known.
     pub(crate) fn instant(&self, rng: &mut Rng) -> Timestamp {
         let stock = &self.stocks[rng.below(self.stocks.len())];
         let near = if rng.one_in(4) {
@@ -192,9 +192,9 @@ impl Data {
             stock.minutes[rng.below(stock.minutes.len())].at
         };
         let at = near.0 + rng.pick(&[-1, 0, 1, 20, 59, 60, 61, 300, 599, 600, 601, 3_600, 20_000]);
-        // Paper accounts know the open of the running minute from its beginning, quotes from its first
-        // trade. The copy of what is known has the open, so a minute with trades is compared from its
-        // first trade on, which is at the open.
+        // Paper accounts know the open of the current minute from its beginning, but quotes only
+        // from its first trade on. The partial store includes the open, so a minute with trades is
+        // compared from its first trade on, which has the price of the open.
         let minute = at.div_euclid(60) * 60;
         let of_minute = |(time, ..): &&(Timestamp, i64, i64)| (minute..minute + 60).contains(&time.0);
         let first = self.stocks.iter().filter_map(|stock| stock.trades.iter().find(of_minute));
@@ -206,7 +206,7 @@ impl Data {
         self.venues.of(symbol.market()).zone().date(now)
     }
 
-    /// Fills the store of a directory with everything, or with what is known at `now`.
+    /// Fills the store of a directory with all data, or with the data known at `now`.
     pub(crate) fn fill(&self, dir: &Path, now: Option<Timestamp>) {
         let is_known = |name: &str, day: &str| now.is_none_or(|now| date(day) <= self.today(name, now));
         let mut files = BTreeMap::from([
@@ -226,8 +226,8 @@ impl Data {
         for stock in &self.stocks {
             let name = stock.name;
             let lot = if stock.market == Market::Us { 1 } else { 100 };
-            // The rows about a security have no date of their own, so they are visible at any time.
-            // Only the day from which it is delisted is one.
+            // Rows about a security have no dates, so they are visible at any time. Only the
+            // delisting date has an effect by day.
             let delisted = if is_known(name, "2026-11-14") && name == "77.HK" { "2026-11-14" } else { "" };
             add(
                 "securities",
@@ -296,7 +296,7 @@ impl Data {
         stock.name == INGESTED.0 && self.today(stock.name, minute.at) == date(INGESTED.1)
     }
 
-    /// Returns the rows that a feed sends, as far as they are known at `now`.
+    /// Returns the rows of a feed that are known at `now`.
     pub(crate) fn ingested(&self, now: Option<Timestamp>) -> Vec<Value> {
         let stock = self.stocks.iter().find(|stock| stock.name == INGESTED.0).unwrap();
         let rows = stock.rows(now, |minute| self.is_ingested(stock, minute)).into_iter();
@@ -309,7 +309,7 @@ impl Data {
         rows.map(row).collect()
     }
 
-    /// Returns the exchange rates, as far as they are known at `now`.
+    /// Returns the exchange rates known at `now`.
     pub(crate) fn rates(&self, now: Option<Timestamp>) -> Vec<Value> {
         let rows = self.rates.iter();
         let rows = rows.filter(|(day, ..)| now.is_none_or(|now| *day <= self.today("9.HK", now)));

@@ -1,8 +1,8 @@
-//! Look-ahead is impossible: whatever a program asks in a world, a server with the whole store
-//! answers like a server whose store has nothing after the world's instant.
+//! Tests that worlds have no look-ahead: for any request of a program in a world, a server with all
+//! data responds like a server whose store has no data after the world's instant.
 //!
-//! Both servers go through the same random orders and steps, with the same seed, so that accounts,
-//! ids and pushes are comparable.
+//! Both servers execute the same random orders and steps, with the same seed, so that accounts, ids
+//! and pushes are comparable.
 
 mod commands;
 mod data;
@@ -24,14 +24,14 @@ use pushes::Pushes;
 use requests::{About, Ask};
 
 const START: &str = "2026-11-10T08:00:00+08:00";
-/// Stops on the way to the compared instant.
+/// Number of stops on the way to the compared instant.
 const STOPS_MAX: usize = 4;
-/// Number of instants from which each endpoint is answered with data at least once.
+/// Number of instants from which each endpoint must have responded with data at least once.
 const ALL_ANSWERED: usize = 5;
-/// Fields by the machine's clock.
+/// Fields that depend on the machine clock.
 const MACHINE_FIELDS: [&str; 5] =
     ["created_at", "issued_at", "expires_at", "token_expires_at", "last_used_at"];
-/// Endpoints in whose answers these fields are not compared.
+/// Endpoints in whose responses these fields are not compared.
 const WITH_MACHINE_FIELDS: [&str; 2] = ["/v1/me", "/v1/world"];
 
 /// A server, with an account that has worlds.
@@ -41,7 +41,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Starts a server with everything, or with what is known at `now`.
+    /// Starts a server with all data, or with the data known at `now`.
     async fn open(data: &Data, now: Option<Timestamp>) -> Side {
         let dir = tempfile::tempdir().unwrap();
         data.fill(dir.path(), now);
@@ -58,7 +58,7 @@ impl Side {
         accepted(&server.post("/v1/admin/rates", &operator, &rates.to_string()).await);
         let rows = data.ingested(now);
         if !rows.is_empty() {
-            // Rows are ingested by the machine's clock.
+            // Rows are ingested under the machine clock.
             server.go_live();
             let batch = json!({"source": "feed", "rows": rows});
             let answer = accepted(&server.post("/v1/ingest/candles", &operator, &batch.to_string()).await);
@@ -91,7 +91,7 @@ fn accepted(answer: &Response) -> Value {
     body["data"].clone()
 }
 
-/// A world of one of the servers, and a long connection of it.
+/// A world of one of the servers, and a long connection to it.
 struct Visit<'a> {
     side: &'a Side,
     key: Created,
@@ -125,13 +125,13 @@ impl<'a> Visit<'a> {
 
     async fn send(&self, ask: &Ask, head: &str) -> Response {
         let path = ask.path.replace("{token}", self.key.access_token.expose());
-        // Tokens in the path are the only credentials then.
+        // Tokens in the path are the only credentials of such requests.
         let head = if ask.path.contains("{token}") { "" } else { head };
         let body = if ask.body.is_null() { String::new() } else { ask.body.to_string() };
         self.side.server.http(ask.method, &path, head, body.as_bytes()).await
     }
 
-    /// Returns what is compared of an answer: status, headers and body, without the machine's time
+    /// Returns the compared part of a response: status, headers and body, without the machine time
     /// and the server's address.
     fn shown(&self, ask: &Ask, answer: &Response) -> (u16, Vec<String>, Vec<u8>) {
         let own = ["date", "x-trace-id", "set-cookie"];
@@ -166,15 +166,15 @@ fn without_machine_fields(value: &mut Value) {
     }
 }
 
-/// A world of the server with everything, and its double on a server that knows nothing later.
+/// A world of the server with all data, and the same world on a server without later data.
 struct Pair<'a> {
     visits: [Visit<'a>; 2],
-    /// What is compared, for messages.
+    /// Description of the comparison, for messages.
     context: String,
     orders: Vec<String>,
     grids: Vec<String>,
     differences: Vec<String>,
-    /// Endpoints and commands that were asked, and those that were answered with data.
+    /// Endpoints and commands that were requested, and those that responded with data.
     asked: BTreeSet<String>,
     answered: BTreeSet<String>,
 }
@@ -193,7 +193,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Sends a request to both servers. Returns the answer, which must be the same.
+    /// Sends a request to both servers. Returns the response, which must be the same.
     async fn ask(&mut self, ask: &Ask, through_session: bool) -> Response {
         let mut answers = Vec::new();
         for visit in &self.visits {
@@ -216,7 +216,7 @@ impl Pair<'_> {
         self.ask(&ask, false).await.json()["data"].clone()
     }
 
-    /// Trades, and moves both worlds to an instant.
+    /// Submits orders, and moves both worlds to an instant.
     async fn go(&mut self, rng: &mut Rng, to: Timestamp) {
         for _ in 0..3 {
             let answer = self.post("/v1/trade/order", requests::order(rng)).await;
@@ -303,7 +303,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Sends a request that must be refused, whatever it contains.
+    /// Sends a request that must be refused, regardless of its content.
     async fn refused(&mut self, method: &'static str, path: &str) {
         let path = path.replace(['{', '}'], "");
         let ask = Ask { method, path, body: Value::Null };
@@ -342,7 +342,7 @@ impl Pair<'_> {
     }
 }
 
-/// How much is compared.
+/// Number of comparisons.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     pub(crate) seed: u64,
@@ -351,7 +351,7 @@ pub(crate) struct Extent {
     pub(crate) times: usize,
 }
 
-/// Compares at random instants.
+/// Compares responses at random instants.
 pub(crate) async fn compare(extent: Extent) {
     let mut rng = Rng(extent.seed);
     let data = Data::random(&mut rng);
@@ -367,8 +367,8 @@ pub(crate) async fn compare(extent: Extent) {
         stops.retain(|stop| stop.0 > start);
         let Some(now) = stops.last().copied() else { continue };
         let cut = Side::open(&data, Some(now)).await;
-        // A request that took the time of the server instead of that of its world would be as of
-        // another instant on each of the two.
+        // If a request used the server's time instead of its world's, the responses would differ,
+        // because the two servers have different times.
         cut.server.set_now(now.0);
         // Worlds and accounts have the same numbers on both sides.
         for earlier in 0..number {
@@ -398,7 +398,7 @@ pub(crate) async fn compare(extent: Extent) {
         answered.extend(pair.answered);
         differences.extend(found.into_iter().map(|difference| format!("{context}: {difference}")));
     }
-    // Equal refusals would prove little.
+    // Comparing only refusals would prove little.
     unanswered.retain(|one| !answered.contains(one));
     assert!(
         extent.instants < ALL_ANSWERED || unanswered.is_empty(),
@@ -407,7 +407,7 @@ pub(crate) async fn compare(extent: Extent) {
     assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
 }
 
-/// Reads the newest data by an account that is in no world, so that all caches have it.
+/// Reads the newest data with an account without a world, so that all caches contain it.
 async fn warm(whole: &Side) {
     let mut client =
         whole.server.enter(TransportLabel::Tcp, &whole.owner, &[("need_over_night_quote", "true")]).await;

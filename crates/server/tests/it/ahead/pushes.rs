@@ -1,4 +1,4 @@
-//! A connection that takes all pushes of a world.
+//! A connection that receives all pushes of a world.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,12 +14,12 @@ use crate::support::{Client, PATIENCE, Read};
 /// Command and body.
 pub(crate) type Push = (u8, Vec<u8>);
 
-/// The pushes of a connection that is subscribed to all securities and to the clock, whose push is
-/// the last of each step.
+/// The pushes of a connection that is subscribed to all securities and to the clock. The push of
+/// the clock is the last one of each step.
 pub(crate) struct Pushes {
     taken: Arc<Mutex<Vec<Push>>>,
     more: Arc<Notify>,
-    /// What was subscribed, and the first pushes.
+    /// The subscriptions, and the first pushes.
     pub(crate) first: Vec<Push>,
 }
 
@@ -35,10 +35,10 @@ impl Pushes {
             loop {
                 let push = match client.read_now().await {
                     Read::Packet(Packet::Push { command, body }) => (command, body.into_owned()),
-                    // The lists of what was subscribed.
+                    // The list responses of the subscriptions.
                     Read::Packet(Packet::Response { command, body, .. }) => (command, body.into_owned()),
                     Read::Packet(Packet::Request { .. }) => continue,
-                    // The server has ended with the test.
+                    // The server has stopped because the test has ended.
                     _ => return,
                 };
                 to.lock().unwrap().push(push);
@@ -50,7 +50,7 @@ impl Pushes {
         pushes
     }
 
-    /// Returns the pushes up to that of the clock in this step.
+    /// Returns the pushes up to the push of the clock in this step.
     pub(crate) async fn until(&self, step: i64) -> Vec<Push> {
         let is_last = |(command, body): &Push| {
             *command == 101
@@ -76,7 +76,7 @@ impl Pushes {
     }
 }
 
-/// Returns a push in words.
+/// Formats a push as text.
 fn words((command, body): &Push) -> String {
     match command {
         101 => {

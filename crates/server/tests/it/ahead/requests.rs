@@ -13,7 +13,7 @@ pub(crate) struct Ask {
     pub(crate) body: Value,
 }
 
-/// What requests are about.
+/// Values for the parameters of requests.
 #[derive(Debug)]
 pub(crate) struct About<'a> {
     pub(crate) now: Timestamp,
@@ -21,7 +21,7 @@ pub(crate) struct About<'a> {
     pub(crate) grids: &'a [String],
 }
 
-/// Endpoints that are not compared, each with its reason.
+/// Endpoints that are not compared, each with the reason.
 pub(crate) const EXCEPTIONS: &[(&[&str], &str)] = &[
     (
         &[
@@ -118,8 +118,8 @@ pub(crate) const EXCEPTIONS: &[(&[&str], &str)] = &[
     (&["GET /files/statement/{file}"], "fetched with the link of each answered /v1/statement/download"),
 ];
 
-/// Beginnings of endpoints that refuse the API key of a world, which is asserted: its owner or an
-/// operator uses them.
+/// Path prefixes of endpoints for owners and operators. The test asserts that they refuse the API
+/// key of a world.
 pub(crate) const REFUSED: &[&str] = &[
     "/v1/worlds",
     "/v1/admin/",
@@ -129,7 +129,7 @@ pub(crate) const REFUSED: &[&str] = &[
     "/v1/ingest/",
     "/v1/content/",
     "/content/",
-    // Not offered.
+    // Endpoints that are not offered.
     "/quote/brokers",
     "/quote/depth",
     "/quote/options/",
@@ -215,7 +215,7 @@ fn mirrored(path: &str, rng: &mut Rng) -> Value {
     }
 }
 
-/// Returns an order as a program sends it.
+/// Returns an order in the format of a program.
 pub(crate) fn order(rng: &mut Rng) -> Value {
     let (name, _, price) = rng.pick(&SECURITIES);
     let lot = if name.ends_with(".US") { 1 } else { 100 };
@@ -240,8 +240,8 @@ pub(crate) fn grid() -> Value {
     }})
 }
 
-/// Returns a request to an endpoint, or `None` if this file does not know the endpoint. `{token}`
-/// in the path stands for the access token.
+/// Returns a request to an endpoint, or `None` if this file does not support the endpoint.
+/// `{token}` in the path is replaced by the access token.
 pub(crate) fn request(method: &'static str, path: &str, rng: &mut Rng, about: &About<'_>) -> Option<Ask> {
     let now = about.now;
     let ask = |path: String| Some(Ask { method, path, body: Value::Null });

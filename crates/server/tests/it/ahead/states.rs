@@ -1,6 +1,6 @@
-//! S1 in a world: what commands 11, 18, 19, 26 and 27 answer at an instant is what a client has built
-//! from the pushes up to it. The model of a client follows the specification (3.1 of the live page,
-//! D7 of the candles page).
+//! Property S1 in a world: at any instant, the responses of commands 11, 18, 19, 26 and 27 equal
+//! the state that a client has built from the pushes up to that instant. The client model follows
+//! the specification (3.1 of the live page, D7 of the candles page).
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ use super::pushes::Push;
 use super::{START, Side, Visit, accepted};
 use crate::support::Client;
 
-/// Decimals of exact prices.
+/// Number of decimals of exact prices.
 const DECIMALS: usize = 8;
 const ALL_SESSIONS: i32 = 100;
-/// Minutes of the compared periods, other than the day.
+/// Compared periods in minutes, without the day.
 const PERIODS: [i32; 5] = [1, 5, 15, 60, 240];
 
-/// A candle of which prices are in hundred-millionths.
+/// A candle with prices in hundred-millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Built {
     prices: [i128; 4],
@@ -44,7 +44,7 @@ impl Built {
     }
 }
 
-/// A program's view of a security.
+/// A program's state of a security.
 struct Model<'a> {
     name: &'static str,
     venue: &'a Venue,
@@ -112,7 +112,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Returns the newest candles of all sessions, in order of time.
+    /// Returns the newest candles of all sessions, ordered by time.
     fn candles(&self, period: i32, count: usize) -> Vec<(i64, i32, Built)> {
         let candles = self.periods[&period].iter();
         let mut all: Vec<_> = candles.map(|((session, stamp), built)| (*stamp, *session, *built)).collect();
@@ -227,13 +227,13 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Returns the candles of an answer; none if there are none yet.
+/// Returns the candles of a response, which may be empty.
 fn shown(answer: Result<SecurityCandlestickResponse, (u8, u64, String)>) -> Vec<(i64, i32, Built)> {
     let candles = answer.map(|answer| answer.candlesticks).unwrap_or_default();
     candles.iter().map(|candle| (candle.timestamp, candle.trade_session, Built::of(candle))).collect()
 }
 
-/// Compares at random instants of one world.
+/// Compares responses at random instants of one world.
 pub(crate) async fn compare(seed: u64, instants: usize) {
     let mut rng = Rng(seed);
     let data = Data::random(&mut rng);
@@ -254,7 +254,7 @@ pub(crate) async fn compare(seed: u64, instants: usize) {
             model.compare(&mut visit.client, &format!("seed {seed}, {now}")).await;
         }
     }
-    // The instants are on all days.
+    // The instants are distributed over all days.
     let built = models.iter().map(|model| model.periods[&1].len()).sum::<usize>();
     assert!(built > 1_000, "{built}");
 }

@@ -175,7 +175,7 @@ async fn the_trading_day_range_is_inclusive() {
     assert_eq!(none, TradingDaysResponse::default());
 }
 
-/// Q9: clients request the days around the machine's date, whatever day is replayed.
+/// Q9: clients request the days around the machine's date, regardless of the replayed day.
 #[tokio::test]
 async fn the_calendar_request_of_a_client_includes_the_half_days_of_a_replay() {
     let server = Running::start().await;

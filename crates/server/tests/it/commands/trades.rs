@@ -152,10 +152,10 @@ async fn trades_in_the_future_are_not_returned() {
 }
 
 #[tokio::test]
-async fn the_number_of_trades_of_a_day_is_shown_once_the_date_has_passed() {
+async fn the_number_of_trades_of_a_day_is_shown_after_the_date_has_passed() {
     let server = started().await;
     let account = server.account("ann", unlimited());
-    // The last trade of the day is at 16:08:37. Until midnight, nobody knows that none follows.
+    // The last trade of the day is at 16:08:37. Until midnight, it is not known to be the last.
     let last = OPEN + 23_917;
     let midnight = OPEN + 52_200;
     for (now, wanted) in [

@@ -1,4 +1,4 @@
-//! Candles and trades that arrive while the server runs.
+//! Ingest of candles and trades.
 
 use std::io::Write;
 
@@ -73,7 +73,7 @@ async fn until_volumes(server: &Running, account: &Created, symbol: &str, expect
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_once_and_visible_soon() {
+async fn a_batch_is_acknowledged_once_and_soon_visible() {
     let (server, operator) = live().await;
     let rows = [row(json!("2026-07-15T09:32:00-04:00"), "190.3", 1_200), row(json!(M + 60), "190.3", 7)];
     let first = data(&send(&server, &operator, &batch(Some(4711), &rows)).await);
@@ -139,7 +139,7 @@ async fn lines_and_compressed_batches_are_read() {
 }
 
 #[tokio::test]
-async fn invalid_rows_are_refused_one_by_one() {
+async fn invalid_rows_are_refused_individually() {
     let (server, operator) = live().await;
     let with = |name: &str, value: Value| {
         let mut row = row(json!(M), "190.3", 1);
@@ -232,7 +232,7 @@ fn feed_token(server: &Running, account: &Created, symbols: Option<&str>) -> (St
 }
 
 #[tokio::test]
-async fn a_feed_token_may_add_rows_of_its_symbols_only() {
+async fn a_feed_token_may_add_rows_only_for_its_symbols() {
     let (server, operator) = live().await;
     let hong_kong = |symbol: &str| {
         // 2026-03-18 09:30 in Hong Kong.
@@ -253,7 +253,7 @@ async fn a_feed_token_may_add_rows_of_its_symbols_only() {
     let answer = data(&server.http("POST", "/v1/ingest/trades", &head, trades.to_string().as_bytes()).await);
     assert_eq!((&answer["accepted"], &answer["refused"][0]["row"]), (&json!(1), &json!(0)));
 
-    // It is among the account's sign-ins, and permits nothing else.
+    // The token is listed among the account's sign-ins, and permits only ingest.
     let sign_ins = server.get("/v1/sign-ins", &operator).await.json()["data"]["sign_ins"].clone();
     assert_eq!(
         (&sign_ins[0]["id"], &sign_ins[0]["scope"], &sign_ins[0]["client_name"]),
@@ -270,7 +270,7 @@ async fn a_feed_token_may_add_rows_of_its_symbols_only() {
 }
 
 #[tokio::test]
-async fn a_feed_token_of_all_symbols_needs_an_operator() {
+async fn a_feed_token_for_all_symbols_needs_an_operator() {
     let (server, operator) = live().await;
     let (head, _) = feed_token(&server, &operator, None);
     let rows = batch(None, &[row(json!(M), "190.3", 1)]).to_string();
@@ -290,7 +290,7 @@ async fn a_malformed_body_is_refused_and_changes_nothing() {
         gzip.write_all(bytes).unwrap();
         gzip.finish().unwrap()
     };
-    // Each member is small, and the whole is too large.
+    // Each member is small, but the total size is too large.
     let bomb = gzip(&vec![b' '; 1 << 20]).repeat(5);
     let cut = gzip(batch(Some(1), &[row(json!(M), "190.3", 1)]).to_string().as_bytes());
     let deep = format!("{{\"source\": \"a\", \"rows\": {}{}}}", "[".repeat(10_000), "]".repeat(10_000));
@@ -322,7 +322,7 @@ async fn a_malformed_body_is_refused_and_changes_nothing() {
     let head = format!("content-encoding: br\r\n{json}{}", bearer(&operator));
     let answer = server.http("POST", "/v1/ingest/candles", &head, b"{}").await;
     assert_eq!(refused(&answer), (400, "content-encoding is gzip, or absent".to_owned()));
-    // No number was used, and nothing is stored.
+    // No number was used, and no row is stored.
     let first = data(&send(&server, &operator, &batch(Some(1), &[row(json!(M), "190.3", 7)])).await);
     assert_eq!((&first["accepted"], &first["revision"]), (&json!(1), &json!(1)));
     until_volumes(&server, &operator, "AAPL.US", &[7]).await;
@@ -366,7 +366,7 @@ async fn numbers_outside_their_range_refuse_a_row() {
 }
 
 #[tokio::test]
-async fn sources_do_not_disturb_each_other() {
+async fn sources_do_not_affect_each_other() {
     let (server, operator) = live().await;
     let from = |source: &str, seq: i64, gap: bool, volume: i64| {
         let rows = [row(json!(M), "190.3", volume)];
@@ -374,21 +374,22 @@ async fn sources_do_not_disturb_each_other() {
     };
     data(&send(&server, &operator, &from("a", 100, false, 1)).await);
     data(&send(&server, &operator, &from("b", 7, false, 2)).await);
-    // One that skips is refused, one that goes back is repeated; neither changes anything.
+    // A batch that skips a number is refused, and a batch with an old number is repeated. Neither
+    // changes anything.
     let skipped = send(&server, &operator, &from("a", 102, false, 3)).await;
     assert_eq!(refused(&skipped), (409, "expected seq 101".to_owned()));
     let back = data(&send(&server, &operator, &from("a", 99, false, 4)).await);
-    // Its answer is not stored.
+    // Its response is not stored.
     let forgotten = json!({"seq": 99, "accepted": 0, "unchanged": 0, "replaced": 0, "refused": [],
         "revision": null, "repeated": true});
     assert_eq!(back, forgotten);
     data(&send(&server, &operator, &from("b", 8, false, 5)).await);
     until_volumes(&server, &operator, "AAPL.US", &[5]).await;
-    // An announced gap is accepted, and the numbers go on from there.
+    // An announced gap is accepted, and the numbers continue after it.
     data(&send(&server, &operator, &from("a", 200, true, 6)).await);
     data(&send(&server, &operator, &from("a", 201, false, 7)).await);
     until_volumes(&server, &operator, "AAPL.US", &[7]).await;
-    // The largest number is the last one.
+    // A batch may have the largest number.
     data(&send(&server, &operator, &from("c", i64::MAX, false, 8)).await);
     let again = data(&send(&server, &operator, &from("c", i64::MAX, false, 8)).await);
     assert_eq!(again["repeated"], json!(true));

@@ -110,7 +110,7 @@ async fn a_signed_request_is_accepted() {
     assert_eq!(post.send(&server).await.status, 200);
 }
 
-/// A program in a world may run with a clock of the past (specification 5.7).
+/// A program in a world may run with a clock that shows a past time (specification 5.7).
 #[tokio::test]
 async fn the_time_of_a_signature_is_not_checked_for_the_key_of_a_world() {
     let server = Running::start().await;
@@ -127,7 +127,7 @@ async fn the_time_of_a_signature_is_not_checked_for_the_key_of_a_world() {
         ..Signed::get(&owner, "/v1/world")
     };
     assert_eq!(key.send(&server).await.status, 200);
-    // Two equal changes at the same time of the past.
+    // Two equal changes with the same past timestamp.
     let body = r#"{"by":"PT1S"}"#.to_owned();
     let step = Signed { method: "POST", path: "/v1/world/step".to_owned(), body, ..key.clone() };
     for _ in 0..2 {

@@ -8,7 +8,7 @@ use super::hall::{Hall, at, data, refused};
 use super::worlds::{World, import_morning, instant, key, march, push, subscribe};
 use crate::support::{Client, Running, TransportLabel};
 
-/// A program: it steps through the morning, and buys. Returns its connection.
+/// A program that steps through the morning and buys. Returns its connection.
 async fn run(world: &World<'_>, price: &str) -> Client {
     let mut quotes = world.hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
     subscribe(&mut quotes, &["700.HK", "CLOCK.WORLD"]).await;
@@ -53,7 +53,7 @@ async fn w3_equal_runs_have_equal_digests() {
     let (of_first, of_second) = (lines(&hall, "a").await, lines(&hall, "b").await);
     assert_eq!(hashed(&of_first), hashed(&of_second));
     assert_eq!(of_first.last().unwrap()["digest"], digest(&first).await);
-    // Another price is another run.
+    // An order with another price gives another digest.
     let other = World::open(&hall, "c").await;
     let _other = run(&other, "306.20").await;
     assert_ne!(digest(&other).await, digest(&first).await);
@@ -71,7 +71,7 @@ async fn the_number_of_connections_does_not_change_the_digest() {
         let _connection = run(world, "306.00").await;
     }
     assert_eq!(digest(&first).await, digest(&second).await);
-    // Without subscriptions nothing is published.
+    // Without subscriptions, no pushes are published.
     let silent = World::open(&hall, "c").await;
     for clock in ["09:30", "09:31", "09:32", "10:00:15"] {
         silent.step(clock).await;
@@ -108,7 +108,7 @@ async fn a_running_world_has_the_digest_of_a_stepped_one() {
 }
 
 #[tokio::test]
-async fn a_log_has_what_happened_in_order_and_is_read_in_pages() {
+async fn a_log_lists_events_in_order_and_is_read_in_pages() {
     let hall = Hall::open().await;
     import_morning(&hall);
     let world = World::open(&hall, "w").await;
@@ -129,7 +129,7 @@ async fn a_log_has_what_happened_in_order_and_is_read_in_pages() {
     let types: Vec<&str> = events.map(|line| line["entry"]["event"]["type"].as_str().unwrap()).collect();
     assert_eq!(types.iter().filter(|kind| **kind == "accepted").count(), 1, "{types:?}");
     assert!(types.contains(&"filled"), "{types:?}");
-    // Ids have no account.
+    // Ids have the account number 0.
     let accepted = all.iter().find(|line| line["entry"]["event"]["type"] == "accepted").unwrap();
     assert_eq!(accepted["entry"]["event"]["id"], json!("1"), "{accepted}");
 
@@ -162,7 +162,7 @@ async fn a_second_run_after_a_reset_equals_the_first() {
     data(&world.submit("280.00").await);
     let _connection = run(&world, "306.00").await;
     assert_eq!(digest(&world).await, first);
-    // In the middle of the day: what was done at the instant is left.
+    // In the middle of the day. Entries at the instant itself remain.
     world.step("10:04").await;
     let at_four = digest(&world).await;
     let back = json!({"at": market::Timestamp(at("10:02")).to_string()});
@@ -177,7 +177,7 @@ async fn a_second_run_after_a_reset_equals_the_first() {
 }
 
 #[tokio::test]
-async fn a_copy_continues_the_log_and_differs_from_where_it_is_used() {
+async fn a_copy_continues_the_log_and_differs_after_the_first_change() {
     let hall = Hall::open().await;
     import_morning(&hall);
     let world = World::open(&hall, "w").await;
@@ -190,14 +190,14 @@ async fn a_copy_continues_the_log_and_differs_from_where_it_is_used() {
         world.step("10:03").await;
     }
     assert_ne!(digest(&copy).await, digest(&world).await, "only one of them has subscriptions");
-    // The copy goes back to where it began, not to where its source did.
+    // The copy goes back to its own beginning, not to that of its source.
     let shown = data(&hall.ask("POST", "/v1/worlds/f/reset", &Value::Null).await);
     assert_eq!((&shown["now"], &shown["step"]), (&instant("10:02"), &json!(5)));
     assert_eq!(copy.get("/v1/trade/order/today").await["orders"][0]["status"], "FilledStatus");
 }
 
 #[tokio::test]
-async fn a_log_notes_the_versions_of_the_data() {
+async fn a_log_records_the_versions_of_the_data() {
     let hall = Hall::open().await;
     let (before, after) = (World::open(&hall, "a").await, World::open(&hall, "b").await);
     for world in [&before, &after] {
@@ -219,7 +219,7 @@ async fn a_log_notes_the_versions_of_the_data() {
 }
 
 #[tokio::test]
-async fn a_restart_leaves_the_log_and_the_digest() {
+async fn a_restart_preserves_the_log_and_the_digest() {
     let hall = Hall::open().await;
     import_morning(&hall);
     let world = World::open(&hall, "w").await;
@@ -255,7 +255,7 @@ fn accounts(hall: &Hall) -> rusqlite::Connection {
 }
 
 #[tokio::test]
-async fn a_step_that_fails_is_completed_by_a_retry_with_the_digest_of_an_undisturbed_run() {
+async fn a_failed_step_is_completed_by_a_retry_with_the_same_digest() {
     let hall = Hall::open().await;
     let (quiet, failing) = (World::open(&hall, "quiet").await, World::open(&hall, "failing").await);
     let mut readers = Vec::new();
@@ -272,7 +272,7 @@ async fn a_step_that_fails_is_completed_by_a_retry_with_the_digest_of_an_undistu
             true => Value::Null,
         };
         if next {
-            // An order that expires with the day, which is the event of the last step.
+            // An order that expires at the end of the day, which is the event of the last step.
             for world in [&quiet, &failing] {
                 data(&world.submit("200.00").await);
                 world.step("16:00").await;
@@ -287,7 +287,7 @@ async fn a_step_that_fails_is_completed_by_a_retry_with_the_digest_of_an_undistu
         for field in ["now", "step", "state", "digest"] {
             assert_eq!(after[field], before[field], "{field}");
         }
-        // A shorter step would leave out what may have happened already.
+        // A shorter step could omit events that have already happened.
         let shorter = refused(&failing.try_step(json!({"by": "PT1S"})).await);
         assert_eq!(shorter.0, 409, "{shorter:?}");
         accounts(&hall).execute_batch("drop trigger failing").unwrap();

@@ -33,7 +33,7 @@ impl<'a> Browser<'a> {
         self.hall.server.http(method, path, &head, body.as_bytes()).await
     }
 
-    /// Sends a request as our pages do, in a world if it has a name.
+    /// Sends a request like our pages, in a world if `world` is given.
     async fn ask(&self, method: &str, path: &str, world: &str, body: &Value) -> Response {
         let named = if world.is_empty() { String::new() } else { format!("x-chandler-world: {world}\r\n") };
         self.send(method, path, &format!("x-csrf: {}\r\n{named}", self.csrf), body).await
@@ -76,14 +76,14 @@ async fn a_session_in_a_world_reads_and_trades_by_the_clock_of_the_world() {
     assert_eq!(closes(&inside), 2, "{inside}");
     assert_eq!(inside, ann.get(&format!("{CANDLES}&world=w"), "").await);
     assert_eq!(inside, ann.get(&format!("{CANDLES}&world=w"), "w").await);
-    // Neither the server nor the other world is there yet.
+    // The server's clock and that of the other world are earlier.
     for elsewhere in ["", "x"] {
         assert_eq!(ann.ask("GET", CANDLES, elsewhere, &Value::Null).await.status, 404, "{elsewhere:?}");
     }
     let facts = ann.get("/v1/securities/700.HK", "w").await;
     assert_eq!(facts["now"], "2026-03-18T10:01:15+08:00", "{facts}");
 
-    // Changes need the CSRF token, in a world as elsewhere.
+    // Changes need the CSRF token, in a world and outside.
     let bare = ann.send("POST", "/v1/trade/order", "x-chandler-world: w\r\n", &order()).await;
     assert_eq!(refused(&bare).0, 403);
     let placed = data(&ann.ask("POST", "/v1/trade/order", "w", &order()).await);
@@ -109,17 +109,17 @@ async fn a_session_enters_only_worlds_of_its_account() {
         assert_eq!(who.ask("GET", &format!("{CANDLES}&world=w"), "", &Value::Null).await.status, 404);
     }
     let get = async |path: &str, world: &str| refused(&ann.ask("GET", path, world, &Value::Null).await);
-    // The account itself and its worlds are not in a world.
+    // The endpoints of the account and of its worlds are refused in a world.
     for path in ["/v1/me", "/v1/me?world=w", "/v1/worlds", "/v1/world", "/v1/quota", "/v1/connections"] {
         let world = if path.contains('?') { "" } else { "w" };
         assert_eq!(get(path, world).await.0, 403, "{path}");
     }
-    // Which of two worlds is meant is not guessed.
+    // A request that names two worlds is refused.
     assert_eq!(get(&format!("{CANDLES}&world=x"), "w").await.0, 400);
     assert_eq!(get(&format!("{CANDLES}&world=w&world=w"), "").await.0, 400);
     let twice = "x-chandler-world: w\r\nx-chandler-world: w\r\n";
     assert_eq!(ann.send("GET", CANDLES, twice, &Value::Null).await.status, 400);
-    // A program has the API key of a world, and does not choose.
+    // A program has the API key of a world, and cannot name another one.
     let bearer = format!("authorization: Bearer {}\r\n", hall.ann.access_token.expose());
     let program = hall.server.http("GET", CANDLES, &format!("{bearer}x-chandler-world: w\r\n"), b"").await;
     assert_eq!(program.status, 400);
@@ -145,7 +145,7 @@ async fn lists_in_a_world_are_those_of_its_owner_without_later_prices() {
     };
     assert_eq!(price("").await, "305.200");
     assert_eq!(price("w").await, "");
-    // A change made in the world is that of the owner, at the owner's time.
+    // A change made in the world is stored for the owner, at the owner's time.
     let new = json!({"name": "b", "securities": []});
     data(&ann.ask("POST", groups, "w", &new).await);
     assert_eq!(ann.get(groups, "").await["groups"][2]["name"], "b");

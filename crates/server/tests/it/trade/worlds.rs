@@ -1,4 +1,4 @@
-//! Worlds: accounts with a market clock of their own, side by side with the server's clock.
+//! Worlds: accounts with their own market clocks, independent of the server's clock.
 
 mod alone;
 mod auto;
@@ -28,7 +28,7 @@ use crate::support::{Client, PATIENCE, Response, TransportLabel, import_files};
 
 const TRADE_WS: &str = "/trade?version=1&codec=1&platform=9";
 
-/// The settings of a world on the day of the hall's candles.
+/// Settings of a world on the day of the test candles.
 pub(super) fn march(name: &str) -> Value {
     json!({
         "name": name, "start": "2026-03-18T09:29:00+08:00", "end": "2026-03-18T16:30:00+08:00",
@@ -177,7 +177,7 @@ async fn w11_the_key_of_a_world_enters_only_its_own_world() {
 }
 
 #[tokio::test]
-async fn everything_that_a_world_reads_is_as_of_its_instant() {
+async fn all_reads_in_a_world_are_as_of_its_instant() {
     let hall = Hall::open().await;
     let (world, other) = (World::open(&hall, "w").await, World::open(&hall, "x").await);
     let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=1m&count=10";
@@ -205,7 +205,7 @@ async fn everything_that_a_world_reads_is_as_of_its_instant() {
         let candles: SecurityCandlestickResponse = quotes.ask(19, &request).await.unwrap();
         assert_eq!(candles.candlesticks.len(), closes.len(), "{clock}");
     }
-    // Neither the server nor another world has moved.
+    // Neither the server's clock nor another world has moved.
     assert_eq!(other.get("/v1/world").await["now"], instant("09:29"));
     assert_eq!(of_server().await, 404);
 }
@@ -236,7 +236,7 @@ async fn w2_an_order_of_a_world_fills_in_a_step() {
     assert!(cash.starts_with("438875.25"), "{cash}");
     assert_eq!(world.get("/v1/world").await["orders"], 1, "those that are filled count too");
     assert_eq!(hall.get("/v1/worlds").await["worlds"][0]["orders"], 1);
-    // The owner's own account has no order.
+    // The owner's own account has no orders.
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"], json!([]));
 }
 
@@ -247,7 +247,7 @@ async fn a_step_without_a_target_goes_to_the_next_event() {
     let next = async || data(&world.try_step(Value::Null).await)["now"].clone();
     assert_eq!(next().await, instant("09:30"));
     world.step("10:00:15").await;
-    // Without orders and positions, the next event is lunch.
+    // Without orders and positions, the next event is the lunch break.
     assert!(data(&world.submit("280.00").await)["order_id"].as_str().is_some());
     for clock in ["10:01", "10:02", "10:03", "10:04", "12:00", "13:00", "16:00", "16:10", "16:30"] {
         assert_eq!(next().await, instant(clock));
@@ -256,7 +256,7 @@ async fn a_step_without_a_target_goes_to_the_next_event() {
 }
 
 #[tokio::test]
-async fn w5_a_world_that_has_ended_answers_reads_and_refuses_changes() {
+async fn w5_an_ended_world_serves_reads_and_refuses_changes() {
     let hall = Hall::open().await;
     let world = World::open(&hall, "w").await;
     assert_eq!(hall.ask("POST", "/v1/worlds/w/end", &Value::Null).await.status, 409, "it has not begun");
@@ -282,7 +282,7 @@ async fn w5_a_world_that_has_ended_answers_reads_and_refuses_changes() {
 }
 
 #[tokio::test]
-async fn wrong_settings_and_steps_are_refused_with_the_reason() {
+async fn invalid_settings_and_steps_are_refused_with_the_reason() {
     let hall = Hall::open_with(Settings { worlds_max: 1, ..Settings::default() }).await;
     let create = async |changes: Value| {
         let mut body = march("w");
@@ -344,7 +344,7 @@ async fn wrong_settings_and_steps_are_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_name_is_unique_among_the_worlds_of_one_owner() {
+async fn names_are_unique_among_the_worlds_of_an_owner() {
     let hall = Hall::open().await;
     World::open(&hall, "w").await;
     let refusal = refused(&hall.ask("POST", "/v1/worlds", &march("w")).await);
@@ -353,7 +353,7 @@ async fn a_name_is_unique_among_the_worlds_of_one_owner() {
 }
 
 #[tokio::test]
-async fn w8_limits_none_lifts_the_rate_limit_and_owner_keeps_it() {
+async fn w8_limits_none_removes_the_rate_limit_and_owner_applies_it() {
     let hall = Hall::open().await;
     let bob = hall.server.account("bob", Terms { rate: Some(RateRule::SERVICE), ..Terms::default() });
     let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=1m&count=1";
@@ -419,7 +419,7 @@ async fn w12_the_clock_is_shown_and_stepped_by_quotes() {
     let found: Vec<_> =
         both.secu_quote.iter().map(|quote| (quote.symbol.as_str(), quote.timestamp)).collect();
     assert_eq!(found, [("700.HK", at("10:02")), ("CLOCK.WORLD", at("10:02"))]);
-    // At its end the clock stands, and further steps are answered.
+    // At its end the clock is stopped, and further steps have no effect.
     for _ in 0..2 {
         assert_eq!(clock_quote(&mut quotes, "STEP-4000000000.WORLD").await, (at("16:30"), 0, 8));
     }
@@ -436,7 +436,8 @@ pub(super) fn import_morning(hall: &Hall) {
     import_rows(hall, &rows.map(|(clock, row)| (at(clock), row)));
 }
 
-/// Imports one-minute candles of 700.HK: the stamp, and open to turnover.
+/// Imports one-minute candles of 700.HK, given as stamp, open, high, low, close, volume and
+/// turnover.
 pub(super) fn import_rows(hall: &Hall, rows: &[(i64, &str)]) {
     let rows: String = rows.iter().map(|(time, row)| format!("700.HK,{time},{row}\n")).collect();
     let path = hall.server.dir.path().join("rows.csv");
@@ -451,7 +452,7 @@ pub(super) async fn subscribe(client: &mut Client, symbols: &[&str]) -> Vec<(Str
     answer.sub_list.into_iter().map(|one| (one.symbol, one.sub_type)).collect()
 }
 
-/// Reads the next push, in words: command, symbol, time of day, and what changed.
+/// Reads the next push as text: command, symbol, time of day, and the change.
 pub(super) async fn push(client: &mut Client) -> String {
     let packet = client.packet().await;
     let Packet::Push { command, body } = packet else { panic!("{packet:?}") };
@@ -514,7 +515,7 @@ async fn w1_a_step_pushes_quotes_trades_and_then_the_clock() {
     ] {
         assert_eq!(push(&mut quotes).await, wanted);
     }
-    // Neither another world nor the server's clock has moved, so nothing was pushed there.
+    // Neither another world nor the server's clock has moved, so no pushes were sent there.
     assert!(of_other.is_alive().await && of_server.is_alive().await);
 }
 
@@ -527,7 +528,7 @@ async fn w12_a_step_by_a_quote_counts_the_pushes_of_the_connection() {
     let mut quotes = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
     assert_eq!(subscribe(&mut quotes, &["700.HK"]).await, [("700.HK".to_owned(), vec![1, 4])]);
     assert_eq!(push(&mut quotes).await, "101 700.HK 09:30:00 last 300.000 volume 0");
-    // Those of other connections are not counted.
+    // Pushes to other connections are not counted.
     let mut other = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
     subscribe(&mut other, &["700.HK", "CLOCK.WORLD"]).await;
     let request = SymbolsRequest { symbol: vec!["STEP-60.WORLD".to_owned()] };
@@ -574,7 +575,7 @@ async fn a_step_by_a_quote_counts_order_pushes_of_its_own_connection() {
 }
 
 #[tokio::test]
-async fn w5_subscriptions_of_an_ended_world_are_accepted_and_silent() {
+async fn w5_subscriptions_in_an_ended_world_are_accepted_without_pushes() {
     let hall = Hall::open().await;
     import_morning(&hall);
     let world = World::open(&hall, "w").await;
@@ -582,7 +583,7 @@ async fn w5_subscriptions_of_an_ended_world_are_accepted_and_silent() {
     let mut quotes = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
     let subscribed = subscribe(&mut quotes, &["700.HK", "CLOCK.WORLD"]).await;
     assert_eq!(subscribed.len(), 2);
-    // The first pushes show where everything stands.
+    // The first pushes have the current state.
     assert_eq!(push(&mut quotes).await.split(' ').nth(1), Some("700.HK"));
     assert_eq!(push(&mut quotes).await, "101 CLOCK.WORLD 16:30:00 last 0 volume 1");
     let listed: SubscriptionsResponse = quotes.ask(5, &()).await.unwrap();
@@ -595,7 +596,7 @@ async fn w5_subscriptions_of_an_ended_world_are_accepted_and_silent() {
 }
 
 #[tokio::test]
-async fn a_world_does_not_show_the_community_of_the_present() {
+async fn a_world_does_not_show_the_current_community() {
     let hall = Hall::open().await;
     let world = World::open(&hall, "w").await;
     for path in ["/v1/content/topics", "/v1/content/700.HK/topics", "/content/topics/1/comments"] {
@@ -683,7 +684,7 @@ async fn w10_a_reset_goes_back_and_closes_the_connections() {
         }
     };
     assert_eq!((close.code, close.reason.as_str()), (2, "the clock was set back"));
-    // The order was never placed, and the pushes begin again.
+    // The order no longer exists, and sequence numbers begin again.
     assert_eq!(world.get("/v1/trade/order/today").await["orders"], json!([]));
     assert_eq!(
         world.ask("GET", &format!("/v1/trade/order?order_id={order}"), &Value::Null).await.status,
@@ -716,7 +717,7 @@ pub(super) async fn until_state(world: &World<'_>, state: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_running_world_pushes_what_steps_push() {
+async fn a_running_world_sends_the_same_pushes_as_steps() {
     let hall = Hall::open().await;
     import_morning(&hall);
     let mut settings = march("stepped");
@@ -760,7 +761,7 @@ async fn a_running_world_is_paused_and_refuses_steps() {
     );
     assert_eq!(run(&world, json!({"speed": -1})).await.status, 400);
     assert_eq!(world.ask("POST", "/v1/world/pause", &Value::Null).await.status, 409);
-    // So slow that the clock stays in its first second.
+    // So slow that the clock remains in its first second.
     let started = data(&run(&world, json!({"speed": 0.001})).await);
     assert_eq!((&started["state"], &started["speed"]), (&json!("running"), &json!(0.001)));
     let refusal = refused(&world.try_step(Value::Null).await);
@@ -777,7 +778,7 @@ async fn a_running_world_is_paused_and_refuses_steps() {
 }
 
 #[tokio::test]
-async fn w4_a_running_clock_jumps_over_closed_hours() {
+async fn w4_a_running_clock_skips_closed_hours() {
     let hall = Hall::open().await;
     let settings = json!({
         "name": "w", "start": "2026-03-18T16:09:30+08:00", "end": "2026-03-19T08:55:00+08:00", "markets": ["HK"],
@@ -786,6 +787,6 @@ async fn w4_a_running_clock_jumps_over_closed_hours() {
     let world = World::open_as(&hall, &hall.ann, &settings).await;
     data(&world.ask("POST", "/v1/world/run", &Value::Null).await);
     let ended = until_state(&world, "ended").await;
-    // The end of the closing auction, and the jump to five minutes before the next day begins.
+    // The end of the closing auction, and the skip to five minutes before the next day begins.
     assert_eq!((&ended["now"], &ended["step"]), (&json!("2026-03-19T00:55:00Z"), &json!(2)));
 }

@@ -202,7 +202,7 @@ async fn repeated_decisions_are_rate_limited() {
 }
 
 #[tokio::test]
-async fn a_feed_is_shown_with_its_symbols() {
+async fn the_consent_page_shows_the_symbols_of_a_feed() {
     let (server, _) = house().await;
     let client = register(&server, "Ticks").await;
     let url = |scope| question(&client, &format!("&{}", encoded(&[("scope", scope)])));
@@ -212,7 +212,7 @@ async fn a_feed_is_shown_with_its_symbols() {
     let text = page.text();
     assert!(text.contains("<li>add candles and trades of *.HK, AAPL.US, which all accounts"), "{text}");
     assert!(text.contains("It cannot do anything else.") && !text.contains("place, change"), "{text}");
-    // Her approval would have no effect.
+    // Approval by an account that is not an operator would have no effect.
     assert!(text.contains("Only operators can permit this."), "{text}");
     let page = browser.get(&url("ingest")).await;
     assert!(page.text().contains("add candles and trades of all symbols"), "{}", page.text());

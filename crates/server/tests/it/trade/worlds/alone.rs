@@ -1,4 +1,4 @@
-//! A running world pauses when its last connection is lost, and goes on with the next one.
+//! A running world pauses when its last connection is closed, and resumes with the next one.
 
 use serde_json::{Value, json};
 use wire::quote::{SecurityCandlestickRequest, SecurityCandlestickResponse};
@@ -7,14 +7,14 @@ use super::super::hall::{Hall, data, refused};
 use super::{World, import_morning, march, push, subscribe, until_state};
 use crate::support::{TransportLabel, pass};
 
-/// So slow that the clock stays in its first second.
+/// So slow that the clock remains in its first second.
 async fn start_slowly(world: &World<'_>) {
     let started = data(&world.ask("POST", "/v1/world/run", &json!({"speed": 0.001})).await);
     assert_eq!(started["state"], "running");
 }
 
 #[tokio::test]
-async fn w9_a_world_without_its_last_connection_stands_until_a_new_one_has_subscribed() {
+async fn w9_a_world_without_connections_pauses_until_a_new_one_has_subscribed() {
     let hall = Hall::open().await;
     import_morning(&hall);
     let world = World::open(&hall, "w").await;
@@ -49,7 +49,7 @@ async fn w9_a_world_without_its_last_connection_stands_until_a_new_one_has_subsc
 }
 
 #[tokio::test]
-async fn w9_a_connection_is_waited_for_at_most_ten_seconds() {
+async fn w9_a_world_waits_at_most_ten_seconds_for_a_connection() {
     let hall = Hall::open().await;
     let world = World::open(&hall, "w").await;
     start_slowly(&world).await;
@@ -62,7 +62,7 @@ async fn w9_a_connection_is_waited_for_at_most_ten_seconds() {
 }
 
 #[tokio::test]
-async fn w9_a_subscription_to_orders_starts_the_clock_too() {
+async fn w9_a_subscription_to_orders_resumes_the_clock_too() {
     let hall = Hall::open().await;
     let world = World::open(&hall, "w").await;
     start_slowly(&world).await;
@@ -83,7 +83,7 @@ async fn a_world_that_never_had_a_connection_runs() {
 }
 
 #[tokio::test]
-async fn a_world_that_is_not_to_pause_runs_without_connections() {
+async fn a_world_with_pause_when_alone_off_runs_without_connections() {
     let hall = Hall::open().await;
     let mut settings = march("w");
     settings["pause_when_alone"] = false.into();
@@ -126,7 +126,7 @@ async fn a_world_that_ended_by_a_step_cannot_be_paused() {
 }
 
 #[tokio::test]
-async fn a_world_that_is_paused_by_call_does_not_go_on_with_a_connection() {
+async fn a_world_paused_by_a_request_does_not_resume_with_a_connection() {
     let hall = Hall::open().await;
     let world = World::open(&hall, "w").await;
     start_slowly(&world).await;

@@ -1,4 +1,4 @@
-//! Worlds that step by themselves, when their clients are silent.
+//! Worlds that step automatically after a quiet time.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{World, import_morning, march, subscribe, until_state};
 use crate::support::TransportLabel;
 
 #[tokio::test]
-async fn a_world_with_auto_pushes_what_steps_push() {
+async fn a_world_with_auto_sends_the_same_pushes_as_steps() {
     let hall = Hall::open().await;
     import_morning(&hall);
     let mut settings = march("stepped");
@@ -34,7 +34,7 @@ async fn a_world_with_auto_pushes_what_steps_push() {
 }
 
 #[tokio::test]
-async fn a_step_waits_for_the_client_that_has_not_read_the_one_before() {
+async fn a_step_waits_for_a_client_that_has_not_read_the_previous_one() {
     let hall = Hall::open().await;
     import_morning(&hall);
     let mut settings = march("w");
@@ -42,7 +42,7 @@ async fn a_step_waits_for_the_client_that_has_not_read_the_one_before() {
     let world = World::open_as(&hall, &hall.ann, &settings).await;
     settings["name"] = "other".into();
     let other = World::open_as(&hall, &hall.ann, &settings).await;
-    // The client answers no ping.
+    // The client does not answer pings.
     let mut quotes = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
     subscribe(&mut quotes, &["700.HK"]).await;
     for world in [&world, &other] {

@@ -6,7 +6,7 @@ use super::super::hall::{Hall, at, data, event};
 use super::{World, import_morning, instant, push, subscribe};
 use crate::support::{Client, Running, TransportLabel};
 
-/// Steps of each of two programs.
+/// Number of steps of each of two programs.
 const STEPS: usize = 6;
 
 async fn enter(world: &World<'_>, transport: TransportLabel) -> Client {
@@ -15,7 +15,7 @@ async fn enter(world: &World<'_>, transport: TransportLabel) -> Client {
     client
 }
 
-/// Steps as often as one of the programs. Returns the number and the instant of each step.
+/// Takes the steps of one program. Returns the number and the instant of each step.
 async fn steps(world: &World<'_>) -> Vec<(u64, String)> {
     let mut steps = Vec::new();
     for _ in 0..STEPS {
@@ -25,7 +25,7 @@ async fn steps(world: &World<'_>) -> Vec<(u64, String)> {
     steps
 }
 
-/// Returns the pushes of a connection up to that of the clock in this step.
+/// Returns the pushes of a connection up to the push of the clock in this step.
 async fn pushes(client: &mut Client, step: usize) -> Vec<String> {
     let mut pushes = Vec::new();
     loop {
@@ -50,12 +50,12 @@ async fn two_programs_share_the_account_and_the_clock_of_their_world() {
     for world in [&world, &alone] {
         data(&world.submit("306.00").await);
     }
-    // What one program does is pushed to the other.
+    // Orders of one program are pushed to the other.
     for status in ["WaitToNew", "NewStatus"] {
         assert_eq!(event(&mut one).await["status"], status);
         assert_eq!(event(&mut other).await["status"], status);
     }
-    // Each step of one program moves the clock of both; no two steps are one.
+    // Each step of one program moves the clock of both, and no two steps are merged.
     let (of_first, of_second) = tokio::join!(steps(&world), steps(&world));
     let mut both = [of_first, of_second].concat();
     both.sort_unstable();
@@ -67,8 +67,8 @@ async fn two_programs_share_the_account_and_the_clock_of_their_world() {
     assert_eq!(pushes(&mut second, 2 * STEPS).await, seen);
     assert_eq!(world.get("/v1/trade/order/today").await["orders"].as_array().map(Vec::len), Some(1));
 
-    // One program that steps as often has the same run. The pushes of the clock count those of all
-    // connections.
+    // A single program with the same number of steps has the same run. The pushes of the clock
+    // count those of all connections.
     for _ in 0..2 {
         steps(&alone).await;
     }
@@ -92,7 +92,7 @@ async fn is_out(server: &Running, world: &World<'_>) {
 }
 
 #[tokio::test]
-async fn a_world_that_is_deleted_closes_its_connections_and_leaves_other_worlds_alone() {
+async fn deleting_a_world_closes_its_connections_and_does_not_affect_others() {
     let hall = Hall::open().await;
     import_morning(&hall);
     let (created, ended, other) = (
@@ -123,7 +123,7 @@ async fn a_world_that_is_deleted_closes_its_connections_and_leaves_other_worlds_
     }
     assert_eq!(data(&other.try_step(Value::Null).await)["now"], instant("09:30"));
     assert_eq!(push(&mut of_other).await, "104 700.HK 1773797400000000 300.000x0");
-    // The names are free again.
+    // The names can be used again.
     let again = World::open(&hall, "ended").await;
     assert_eq!(again.get("/v1/world").await["step"], 0);
 }

@@ -1,4 +1,4 @@
-//! Half days of a world, which clients need and cannot request.
+//! Half days of a world, which clients need but cannot request.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -16,7 +16,7 @@ const MACHINE: i64 = 1_794_873_600;
 /// 2026-02-16, 10:00 in Hong Kong, on a half day.
 const HALF_DAY: i64 = 1_771_207_200;
 
-/// Sends the request that clients send by themselves on the machine's date.
+/// Sends the request that clients send automatically for the machine's date.
 async fn half_days(world: &World<'_>, market: &str) -> TradingDaysResponse {
     let (beg_day, end_day) = ("20261112".to_owned(), "20261212".to_owned());
     let request = TradingDaysRequest { market: market.to_owned(), beg_day, end_day };
@@ -29,17 +29,17 @@ fn settings(name: &str, start: &str, end: &str) -> Value {
 }
 
 #[tokio::test]
-async fn q9_a_client_in_a_world_learns_the_half_days_between_start_and_end() {
+async fn q9_a_client_in_a_world_receives_the_half_days_between_start_and_end() {
     let machine = Arc::new(AtomicI64::new(MACHINE));
     let hall = Hall::of(Running::start_at(&machine, Settings::default()).await).await;
     import_rows(&hall, &[(HALF_DAY, "300,300,300,300,100,30000")]);
     let world = World::open_as(&hall, &hall.ann, &settings("w", "2026-02-01", "2026-03-01")).await;
     let answer = half_days(&world, "HK").await;
-    // The server was started at a later market time, whose half days the world does not have.
+    // The server was started at a later market time, whose half days are outside the world.
     assert_eq!(answer.half_trade_day, ["20260216"]);
     assert_eq!(answer.trade_day.len(), 22);
     assert_eq!((&*answer.trade_day[0], &*answer.trade_day[21]), ("20261112", "20261211"));
-    // That of the dates themselves is answered for the US.
+    // A request for these dates themselves returns those of the US.
     assert_eq!(half_days(&world, "US").await.half_trade_day, ["20261127"]);
 }
 

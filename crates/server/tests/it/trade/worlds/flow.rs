@@ -1,4 +1,4 @@
-//! Worlds do not overrun a reader: they wait, and others go on.
+//! Flow control of worlds: a world waits for a slow reader, and other worlds continue.
 
 use prost::Message;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::super::hall::{Hall, data};
 use super::{World, subscribe, until_state};
 use crate::support::{Client, Read, TransportLabel};
 
-/// A client that answers pings, as every WebSocket client does.
+/// A client that answers pings, like every WebSocket client.
 pub(super) struct Reader(Client);
 
 impl Reader {
@@ -38,7 +38,8 @@ impl Reader {
         }
     }
 
-    /// Steps by a quote. Returns the pushes before the answer, and the volume of the quote.
+    /// Steps with a quote request. Returns the pushes before the response, and the volume of the
+    /// quote.
     async fn step(&mut self, symbol: &str) -> (usize, i64) {
         let request = SymbolsRequest { symbol: vec![symbol.to_owned()] };
         let id = self.0.request(11, &request).await;
@@ -72,7 +73,7 @@ impl Reader {
         }
     }
 
-    /// Returns the pushes up to the first quote at an instant that begins like this.
+    /// Returns the pushes up to the first quote whose instant has this prefix.
     pub(super) async fn pushes_until(&mut self, instant: &str) -> Vec<(u8, Vec<u8>)> {
         let mut pushes = Vec::new();
         loop {
@@ -104,7 +105,7 @@ async fn start(world: &World<'_>) {
 }
 
 #[tokio::test]
-async fn a_world_waits_for_a_slow_reader_and_loses_nothing_while_others_go_on() {
+async fn a_world_waits_for_a_slow_reader_without_loss_while_others_continue() {
     let hall = Hall::open_with(Settings {
         limits: Limits { push_queue: 2_048, ..Limits::default() },
         ..Settings::default()
@@ -128,7 +129,7 @@ async fn a_world_waits_for_a_slow_reader_and_loses_nothing_while_others_go_on() 
     start(&slow).await;
     start(&other).await;
     until_state(&other, "ended").await;
-    // At least 384 pushes are unconfirmed, and far fewer than there are.
+    // At least 384 pushes are unconfirmed, which is far less than the total.
     let shown = slow.get("/v1/world").await;
     assert_eq!(shown["state"], "running");
     assert!(shown["now"].as_str() < Some("2026-11-02T04"), "{shown}");
@@ -139,7 +140,7 @@ async fn a_world_waits_for_a_slow_reader_and_loses_nothing_while_others_go_on() 
 }
 
 #[tokio::test]
-async fn other_connections_close_while_a_step_waits_for_a_client_that_does_not_read() {
+async fn other_connections_close_while_a_step_waits_for_a_slow_client() {
     let hall = Hall::open_with(Settings {
         limits: Limits { push_queue: 512, ..Limits::default() },
         ..Settings::default()
@@ -161,21 +162,21 @@ async fn other_connections_close_while_a_step_waits_for_a_client_that_does_not_r
         shown = closed => shown,
     };
     assert_eq!(shown["connections"], 1);
-    // The step goes on when the client that it waits for is gone.
+    // The step resumes when the client that it waits for is disconnected.
     drop(silent);
     let stepped = data(&step.await);
     assert!(stepped["pushes"]["quote"].as_u64() > Some(300), "{stepped}");
     hall.server.until_online(&world.key, 0).await;
 }
 
-/// A hall whose connections may have all pushes of [`days`] in their queues.
+/// A server whose connections may queue all pushes of [`days`].
 async fn patient_hall() -> Hall {
     let limits = Limits { push_queue: 16_384, ..Limits::default() };
     Hall::open_with(Settings { limits, ..Settings::default() }).await
 }
 
 #[tokio::test]
-async fn a_step_by_a_quote_is_answered_behind_its_pushes() {
+async fn the_response_to_a_step_by_a_quote_follows_its_pushes() {
     let hall = patient_hall().await;
     let world = World::open_as(&hall, &hall.ann, &days("w", json!(0))).await;
     let mut reader = Reader::enter(&world, &["700.HK"]).await;
@@ -187,7 +188,7 @@ async fn a_step_by_a_quote_is_answered_behind_its_pushes() {
 }
 
 #[tokio::test]
-async fn a_step_is_answered_when_its_pushes_are_in_the_sockets_of_all_connections() {
+async fn a_step_responds_when_its_pushes_are_in_the_sockets_of_all_connections() {
     let hall = patient_hall().await;
     let world = World::open_as(&hall, &hall.ann, &days("w", json!(0))).await;
     let silent = Reader::enter(&world, &["700.HK"]).await;
@@ -207,7 +208,7 @@ async fn a_step_is_answered_when_its_pushes_are_in_the_sockets_of_all_connection
         stepped = &mut step => panic!("the step did not wait: {stepped:?}"),
         () = read => {}
     }
-    // A client that is gone holds nothing.
+    // The step does not wait for a disconnected client.
     drop(silent);
     assert_eq!(data(&step.await)["jumped"], false);
 }
@@ -266,12 +267,12 @@ async fn requests_wait_for_the_end_of_a_step_and_other_worlds_do_not() {
 }
 
 #[tokio::test]
-async fn a_world_that_cannot_keep_its_speed_says_so() {
+async fn a_world_that_cannot_maintain_its_speed_reports_its_lag() {
     let hall = Hall::open().await;
     let world = World::open_as(&hall, &hall.ann, &days("w", json!(1_000_000))).await;
     let _reader = Reader::enter(&world, &["700.HK"]).await;
     start(&world).await;
-    // The reader does not read, so the clock stands while its speed goes on.
+    // The client does not read, so the clock is stopped while its speed demands progress.
     let lags = async {
         loop {
             let shown = world.get("/v1/world").await;

@@ -1,4 +1,4 @@
-//! The owner's limits in a world, or none.
+//! The owner's limits in a world, or no limits.
 
 use access::{Actor, NewWorld, RateRule, Terms};
 use market::Timestamp;
@@ -13,7 +13,7 @@ use crate::support::TransportLabel;
 const CANDLES: &str = "/v1/quote/history-candlesticks?symbol=700.HK&period=1m&count=1";
 
 #[tokio::test]
-async fn w8_requests_of_a_world_count_with_those_of_its_owner() {
+async fn w8_requests_of_a_world_count_toward_the_limits_of_its_owner() {
     let hall = Hall::open().await;
     let bob = hall.server.account("bob", Terms { rate: Some(RateRule::SERVICE), ..Terms::default() });
     let mut settings = march("w");
@@ -22,7 +22,7 @@ async fn w8_requests_of_a_world_count_with_those_of_its_owner() {
     world.step("10:02").await;
     for _ in 0..30 {
         assert_eq!(world.ask("GET", CANDLES, &Value::Null).await.status, 200);
-        // The owner's own clock is before the first candle; the request counts all the same.
+        // The owner's clock is before the first candle, but the request counts nevertheless.
         assert_eq!(hall.server.get(CANDLES, &bob).await.status, 404);
     }
     let of_world = world.ask("GET", CANDLES, &Value::Null).await;
@@ -46,7 +46,7 @@ async fn the_quota_of_the_owner_is_charged_only_with_its_limits() {
 }
 
 #[tokio::test]
-async fn a_server_has_a_thousand_worlds_by_default() {
+async fn a_server_has_at_most_a_thousand_worlds_by_default() {
     let hall = Hall::open().await;
     let owner = hall.server.access.account(hall.ann.account_id).unwrap().unwrap();
     let now = Timestamp(at("09:29"));
@@ -75,9 +75,9 @@ async fn a_server_has_a_thousand_worlds_by_default() {
 }
 
 #[tokio::test]
-async fn sixty_four_worlds_run_by_default() {
+async fn at_most_sixty_four_worlds_run_by_default() {
     let hall = Hall::open().await;
-    // So slow that the clocks stay in their first second.
+    // So slow that the clocks remain in their first second.
     let slowly = json!({"speed": 0.001});
     let run = async |name: &str| hall.ask("POST", &format!("/v1/worlds/{name}/run"), &slowly).await;
     for number in 1..=65 {

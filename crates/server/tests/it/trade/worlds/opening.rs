@@ -52,7 +52,7 @@ async fn a_world_begins_with_the_settings_of_an_account() {
 }
 
 #[tokio::test]
-async fn wrong_settings_of_an_account_are_refused_with_the_reason() {
+async fn invalid_settings_of_an_account_are_refused_with_the_reason() {
     let hall = Hall::open().await;
     for (fields, message) in [
         (json!({"credit": "-1"}), "credit is below 0"),

@@ -23,7 +23,7 @@ async fn a_world_runs_up_to_an_instant() {
         (refusal.0, refusal.2.as_str()),
         (400, "the clock of the world is at 2026-03-18T02:00:17Z: it can only move forward")
     );
-    // The end of the world comes first.
+    // The end of the world is earlier.
     data(&run("2026-03-20").await);
     assert_eq!(until_state(&world, "ended").await["now"], instant("16:30"));
 }
@@ -44,7 +44,7 @@ async fn a_running_world_is_paused_after_a_restart_of_the_server() {
     let world = World::open(&hall, "w").await;
     data(&world.ask("POST", "/v1/world/run", &json!({"speed": 1})).await);
     pass(5).await;
-    // Between two movements, which are at full minutes.
+    // Between two movements, which end at full minutes.
     let between = async {
         loop {
             let now = world.get("/v1/world").await["now"].as_str().unwrap().to_owned();
@@ -82,7 +82,8 @@ async fn w4_a_weekend_is_skipped_without_a_push() {
     let detail = world.get(&format!("/v1/trade/order?order_id={order}")).await;
     assert_eq!(detail["status"], "ExpiredStatus");
     assert_eq!(detail["updated_at"], (at("16:10") + (233 * 86_400)).to_string());
-    // The end of the day on Friday, 233 days after that of the other tests, and nothing after it.
+    // The end of the day on Friday, 233 days after the day of the other tests. There is no later
+    // data.
     while !push(&mut quotes).await.starts_with("101 700.HK 5608:10:00 ") {}
     assert!(quotes.is_alive().await);
 }
@@ -118,7 +119,7 @@ async fn w4_the_days_roll_between_friday_and_monday_at_their_own_instants() {
         .collect();
     let from = steps.iter().position(|(at, _)| at == "2026-03-20T08:10:00Z").expect("the Day expiries");
     let after = |instants: &[&str]| instants.iter().map(|at| ((*at).to_owned(), 0)).collect::<Vec<_>>();
-    // The rolls of Hong Kong and of the US, and 08:55, where the jump ends.
+    // The rolls of Hong Kong and of the US, and 08:55, where the skip ends.
     let wanted = after(&["2026-03-22T16:00:00Z", "2026-03-23T00:00:00Z", "2026-03-23T00:55:00Z"]);
     assert_eq!(steps[from + 1..from + 4], wanted, "nothing is pushed in between: {steps:?}");
     assert_eq!(steps[from + 4].0, "2026-03-23T01:30:00Z");
@@ -128,7 +129,7 @@ async fn w4_the_days_roll_between_friday_and_monday_at_their_own_instants() {
         .map(|line| {
             let event = &line["entry"]["event"];
             let of = event["market"].as_str().unwrap_or_default().to_owned();
-            // The lines of a log do not go back in time, unlike the entries that were made later.
+            // The times of log lines do not decrease, unlike those of entries that were made later.
             let own = market::Timestamp(line["entry"]["at"].as_i64().unwrap());
             (own.to_string(), text(&event["type"]), of)
         })
@@ -145,7 +146,7 @@ async fn w4_the_days_roll_between_friday_and_monday_at_their_own_instants() {
 }
 
 #[tokio::test]
-async fn w7_the_clock_of_a_running_world_shows_its_speed() {
+async fn w7_the_clock_of_a_running_world_moves_at_its_speed() {
     let hall = Hall::open().await;
     let mut settings = march("w");
     settings["start"] = "2026-03-18T12:00:00+08:00".into();

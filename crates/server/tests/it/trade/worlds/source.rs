@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::hall::{Hall, data, refused};
 use super::{World, instant, march};
 
-/// A hall whose account has filled an order at 10:02, and where it is 10:03.
+/// A server whose account has filled an order at 10:02, and whose clock is at 10:03.
 async fn traded() -> (Hall, String) {
     let hall = Hall::open().await;
     hall.step("10:00:15").await;
@@ -48,7 +48,7 @@ async fn a_world_begins_with_the_account_of_its_owner_as_of_an_instant() {
 }
 
 #[tokio::test]
-async fn what_is_due_between_the_copy_and_a_later_start_is_done_again_after_a_reset() {
+async fn events_between_the_copy_and_a_later_start_are_repeated_after_a_reset() {
     let (hall, _) = traded().await;
     let body = from("w", "account:ann@2026-03-18T10:00:30+08:00", instant("10:05"));
     let world = World::open_as(&hall, &hall.ann, &body).await;
@@ -62,7 +62,7 @@ async fn what_is_due_between_the_copy_and_a_later_start_is_done_again_after_a_re
     let first = run().await;
     data(&hall.ask("POST", "/v1/worlds/w/reset", &Value::Null).await);
     assert_eq!(run().await, first);
-    // Another start: not before the copy.
+    // Another start, which must not be before the copy.
     data(&hall.ask("POST", "/v1/worlds/w/reset", &Value::Null).await);
     let set =
         async |start: &str| hall.ask("POST", "/v1/worlds/w/set", &json!({"start": instant(start)})).await;
@@ -76,7 +76,7 @@ async fn what_is_due_between_the_copy_and_a_later_start_is_done_again_after_a_re
 }
 
 #[tokio::test]
-async fn a_world_begins_with_another_world_and_has_settings_of_its_own() {
+async fn a_world_begins_with_another_world_and_has_separate_settings() {
     let hall = Hall::open().await;
     let source = World::open(&hall, "w").await;
     source.step("10:00:15").await;
@@ -90,7 +90,7 @@ async fn a_world_begins_with_another_world_and_has_settings_of_its_own() {
     world.step("10:03").await;
     let digest = async |world: &World<'_>| world.get("/v1/world").await["digest"].clone();
     assert_eq!(digest(&world).await, digest(&source).await, "the same was done in both");
-    // An account that has never been used has nothing to copy.
+    // An account that was never used has nothing to copy.
     let bob = hall.server.account("bob", Terms::default());
     let body = from("y", "account:bob@2026-03-18T09:00:00+08:00", instant("10:00"));
     let unused = World::open_as(&hall, &bob, &body).await;
@@ -121,7 +121,7 @@ async fn only_operators_copy_the_account_of_another() {
 }
 
 #[tokio::test]
-async fn wrong_sources_are_refused_with_the_reason() {
+async fn invalid_sources_are_refused_with_the_reason() {
     let (hall, _) = traded().await;
     World::open(&hall, "w").await;
     let malformed = "from is account:NAME@INSTANT or world:NAME@INSTANT";
@@ -158,7 +158,7 @@ async fn wrong_sources_are_refused_with_the_reason() {
     );
     let refusal = refused(&hall.ask("POST", "/v1/worlds", &json!({"name": "x"})).await);
     assert_eq!((refusal.0, refusal.2.as_str()), (400, "start is required, or from"));
-    // The account of a world is named as a world.
+    // The account of a world must be named as a world.
     let of_world = from("x", "account:ann/w@2026-03-18T09:29:00+08:00", Value::Null).to_string();
     let refusal = refused(&hall.server.post("/v1/worlds", &hall.op, &of_world).await);
     assert_eq!(refusal.2, "from: the account of a world is named world:NAME@INSTANT");

@@ -11,7 +11,7 @@ use crate::support::{Response, TransportLabel};
 const MONDAY: i64 = 243 * 86_400;
 
 #[tokio::test]
-async fn without_an_end_a_world_ends_when_the_last_stored_candle_has_acted() {
+async fn the_default_end_is_when_the_last_stored_candle_has_filled_orders() {
     let hall = Hall::open().await;
     let settings = json!({"name": "w", "start": "2026-11-16T10:00:00+08:00", "markets": ["HK"]});
     import_rows(&hall, &[(at("10:03") + MONDAY, "300,302,299,301,10000,3005000")]);
@@ -26,7 +26,7 @@ async fn without_an_end_a_world_ends_when_the_last_stored_candle_has_acted() {
 }
 
 #[tokio::test]
-async fn a_closing_auction_acts_before_the_default_end() {
+async fn a_closing_auction_fills_orders_before_the_default_end() {
     let hall = Hall::open().await;
     let settings = json!({"name": "w", "start": "2026-11-16T15:00:00+08:00", "markets": ["HK"]});
     import_rows(&hall, &[(at("16:00") + MONDAY, "300,300,300,300,10000,3000000")]);
@@ -65,7 +65,7 @@ async fn start_and_end_change_while_a_world_has_not_begun() {
     data(&hall.ask("POST", "/v1/worlds/w/reset", &Value::Null).await);
     let shown = data(&set(&hall, both).await);
     assert_eq!((&shown["start"], &shown["end"]), (&instant("09:40"), &instant("10:03")));
-    // A world that has begun, and one of another account.
+    // A world that has begun, and a world of another account.
     world.step("10:00").await;
     assert_eq!(set(&hall, json!({"end": "2026-03-19"})).await.status, 409);
     let bob = hall.server.account("bob", Terms::default());
@@ -74,7 +74,7 @@ async fn start_and_end_change_while_a_world_has_not_begun() {
 }
 
 #[tokio::test]
-async fn a_wrong_start_or_end_is_refused_as_at_creation() {
+async fn an_invalid_start_or_end_is_refused_as_at_creation() {
     let hall = Hall::open().await;
     let world = World::open(&hall, "w").await;
     let before = world.get("/v1/world").await;
@@ -100,9 +100,9 @@ async fn a_wrong_start_or_end_is_refused_as_at_creation() {
     assert_eq!(world.get("/v1/world").await, before);
 }
 
-/// The digests of two worlds, one of which had another start, are equal.
+/// The digests of two worlds are equal, although one of them first had another start.
 #[tokio::test]
-async fn another_start_takes_the_account_back_to_its_creation() {
+async fn another_start_resets_the_account() {
     let hall = Hall::open().await;
     let mut settings = march("x");
     settings["start"] = "2026-03-18T09:40:00+08:00".into();
@@ -110,7 +110,7 @@ async fn another_start_takes_the_account_back_to_its_creation() {
     let mut quotes = hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
     subscribe(&mut quotes, &["CLOCK.WORLD"]).await;
     push(&mut quotes).await;
-    // An order at the start begins the account there.
+    // An order at the start opens the account at that instant.
     data(&world.submit("306.00").await);
     for start in ["2026-03-18T09:35:00+08:00", "2026-03-18T09:20:00+08:00", "2026-03-18T09:40:00+08:00"] {
         data(&set(&hall, json!({"start": start})).await);

@@ -25,7 +25,7 @@ impl Events {
         Events { stream, text: String::new() }
     }
 
-    /// Reads until the text contains this part, and forgets the text up to there.
+    /// Reads until the text contains this part, and drops the text up to it.
     async fn until(&mut self, part: &str) {
         let mut bytes = [0; 4_096];
         while !self.text.contains(part) {
