@@ -234,8 +234,8 @@ impl Access {
         self.admit_rate_of(caller, 1, Freshness::Fresh, uptime)
     }
 
-    /// Like [`Access::admit_rate`], but counts `calls` requests at once, or none if they exceed the
-    /// limit. A value above [`Allowance::limit`] is always refused.
+    /// Like [`Access::admit_rate`], but counts `calls` requests together, or none if they exceed
+    /// the limit. A value above [`Allowance::limit`] is always refused.
     pub fn admit_rate_of(
         &self,
         caller: &Caller,

@@ -63,7 +63,7 @@ impl SourceError {
         })
     }
 
-    /// Returns whether the connection cannot be used any more.
+    /// Returns whether the connection can no longer be used.
     pub fn ends_connection(&self) -> bool {
         !matches!(self, SourceError::Refused { .. })
     }

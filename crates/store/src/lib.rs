@@ -3,11 +3,11 @@
 //!
 //! `candles.db` holds blocks of candles and trades, securities, corporate actions, margin factors
 //! and the import ledger. There is one [`Writer`] at a time across processes, which holds
-//! `writer.lock`; [`Reader`]s take no lock and never wait for the writer. Rows that arrive while a
-//! server runs are first in `ingest.db`, a log ([`IngestLog`]). `accounts.db` holds
-//! accounts, credentials, usage, level reports, OAuth clients and tokens, paper account journals,
-//! watchlists, and the audit log. `accounts.db` does not use the [`Writer`], so accounts can be
-//! changed and charged during an import; see [`Accounts`].
+//! `writer.lock`; [`Reader`]s take no lock and never wait for the writer. Ingested rows are first
+//! written to `ingest.db`, a log ([`IngestLog`]). `accounts.db` holds accounts, credentials, usage,
+//! level reports, OAuth clients and tokens, paper account journals, watchlists, and the audit log.
+//! `accounts.db` does not use the [`Writer`], so accounts can be changed and charged during an
+//! import; see [`Accounts`].
 //!
 //! The crate does not decode blocks, interpret candles or rights, or read the current time.
 //!

@@ -4,8 +4,8 @@ use std::str::FromStr;
 pub const NAME_CHARS_MAX: usize = 40;
 const _: () = assert!(NAME_CHARS_MAX == 40, "the message of `ParseNameError` says so");
 
-/// The name of a world, unique among the worlds of its owner. It has lower-case letters, digits and
-/// hyphens, so that it can be part of a path, an account name and a file name.
+/// The name of a world, unique among the worlds of its owner. It consists of lower-case letters,
+/// digits and hyphens, so that it can be part of a path, an account name and a file name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorldName(String);
 

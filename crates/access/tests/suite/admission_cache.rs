@@ -1,5 +1,5 @@
-//! Requests with an admission cache are admitted exactly as without one, whatever changes between
-//! the requests.
+//! With an admission cache, requests are admitted exactly as without one, regardless of changes
+//! between the requests.
 
 use access::{
     Access, Actor, AdmissionCache, Caller, Demand, Freshness, Permit, RateRule, Refusal, Right, Scope, Terms,

@@ -42,7 +42,7 @@ fn distinct_symbols_are_counted_over_all_connections() {
     assert_eq!(reserve(&fresh, &two, "5.HK", Fit::AllOrNothing), found(3, "5.HK", ""));
     fresh.access.release_subscriptions(one.connection.id(), None);
     assert_eq!(reserve(&fresh, &two, "1.HK 2.HK 3.HK", Fit::Smallest), found(3, "1.HK 2.HK", "3.HK"));
-    // Another account has a limit of its own.
+    // Another account has a separate limit.
     let bob = sign_on(&fresh, &fresh.caller("bob", Terms::default()));
     assert_eq!(reserve(&fresh, &bob, "8.HK", Fit::AllOrNothing), found(1, "8.HK", ""));
 }

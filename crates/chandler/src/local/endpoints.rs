@@ -19,7 +19,7 @@ use crate::remote::session::ApiError;
 /// The kind of requests that a command sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Requests to a paper account, which has a market clock.
+    /// Requests to a paper account, as of a market clock.
     Trade,
     Watchlists,
 }

@@ -212,7 +212,7 @@ fn login_files_are_readable_only_by_their_owner() {
 fn a_second_login_reuses_the_client_and_revokes_the_previous_token() {
     let (world, stub) = (World::new(), decided("approve", 1000));
     login(&world, &stub, &[]);
-    // The server's address is remembered.
+    // The server's address is stored.
     ok(&world, &["login"]);
     assert_eq!(stub.count("POST /oauth2/register "), 1);
     assert_eq!(stub.count("POST /oauth2/revoke "), 1);

@@ -145,7 +145,7 @@ fn package(permit: &Permit, right: Right, month: &Month, language: Language) -> 
         Language::ZhHk => (format!("，{level} 級"), format!("本月歷史 K 線已用 {used}/{limit} 隻")),
     };
     let name = match right {
-        // Overnight and option packages have no history quota of their own.
+        // Overnight and option packages have no separate history quota.
         Right::UsOvernight | Right::UsOptions => title(right, language),
         _ => format!("{} ({used}/{limit}{})", title(right, language), level),
     };

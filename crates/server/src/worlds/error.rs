@@ -9,7 +9,7 @@ use world::WrongState;
 
 use crate::refusal::Refusal;
 
-/// Number of log lines from which a world is not moved any more.
+/// Number of log lines from which a world is no longer moved.
 pub(super) const LINES_MAX: u64 = 1_000_000;
 
 #[derive(Debug, thiserror::Error)]

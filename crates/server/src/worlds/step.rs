@@ -20,8 +20,8 @@ use crate::live::{self, SlowReaders};
 /// Maximum time that a step waits for its paper account. A step over years may take longer; the
 /// next request then advances the account further.
 const CATCH_UP_MAX: Duration = Duration::from_secs(30);
-/// Time since the beginning of a step after which it does not wait for clients any more. A client
-/// that reads nothing for this long is disconnected.
+/// Time since the beginning of a step after which it no longer waits for clients. A client that
+/// reads nothing for this long is disconnected.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(30);
 
 /// Where a step ends.

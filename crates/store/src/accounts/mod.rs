@@ -110,8 +110,7 @@ pub struct AccountRow {
     pub terms: AccountTerms,
     /// Sorted by package name.
     pub rights: Vec<RightRow>,
-    /// Owner of the world that the account belongs to. Such an account has no password and no
-    /// browser session.
+    /// Owner of the account's world. The account of a world has no password and no browser session.
     pub owner: Option<AccountId>,
 }
 
@@ -563,7 +562,7 @@ fn insert(
     rights.iter().try_for_each(|right| put_right(db, id, right))
 }
 
-/// Revokes the accounts of an owner's worlds with their owner. Returns them.
+/// Revokes the accounts of an owner's worlds together with the owner. Returns them.
 fn revoke_worlds_of(db: &Db, owner: AccountId, note: &AuditNote<'_>) -> Result<Vec<AccountId>, StoreError> {
     let worlds = db.all(sql::WORLDS_OF, [owner.0], |row| Ok(AccountId(row.get(0)?)))?;
     for world in &worlds {

@@ -236,7 +236,7 @@ impl Backup<'_> {
         Manifest::read(partial)
     }
 
-    /// Begins to read the candles, and the log of the batches that they lack.
+    /// Begins to read the candles, and the unmerged batches in the log.
     fn begin_candles(&self, folder: &Path) -> Result<(Source, Option<Db>), BackupError> {
         for _ in 0..SNAPSHOT_TRIES {
             let candles = Source::begin(folder, Part::Candles, migrations::ALL)?
@@ -298,7 +298,7 @@ impl Source {
         }
     }
 
-    /// Copies the database. The log of ingested batches becomes a part of the copy.
+    /// Copies the database, and moves the log of ingested batches into the copy.
     fn copy_to(&self, dir: &Path, log: Option<&Db>, watch: &mut Watch<'_>) -> Result<PartEntry, BackupError> {
         let part = self.part;
         let path = dir.join(part.file_name());

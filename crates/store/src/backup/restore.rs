@@ -450,7 +450,7 @@ impl Prepared<'_> {
             }
             place(&staging.path(*part), &restore.live(*part))?;
             if *part == Part::Candles {
-                // The log of the former candles. It would be ignored.
+                // Removes the log of the previous candle database, which would be ignored.
                 remove_log(restore.store)?;
             }
         }

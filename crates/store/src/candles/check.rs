@@ -78,7 +78,7 @@ impl Findings {
         self.absorb(counters(view)).map(drop)
     }
 
-    /// Checks the log of ingested batches, if it is a file of its own. Called first, because merged
+    /// Checks the log of ingested batches, if it is a separate file. Called first, because merged
     /// batches are removed ten minutes after the snapshot at the earliest.
     fn ingest_log(&mut self, view: &View, depth: Depth) -> Result<(), StoreError> {
         let candles = view.far();

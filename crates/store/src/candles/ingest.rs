@@ -158,8 +158,8 @@ impl Append<'_> {
         self.log.state()
     }
 
-    /// Removes some of the batches up to `through`, which no server needs any more. They are
-    /// removed in portions, so that a batch is not delayed.
+    /// Removes some of the batches up to `through`, which no server needs. They are removed in
+    /// portions, so that a batch is not delayed.
     pub fn forget_batches(&self, through: i64) -> Result<(), StoreError> {
         self.db().run(sql::FORGET, (REMOVED_MAX, through)).map(drop)
     }

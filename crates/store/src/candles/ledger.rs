@@ -294,8 +294,8 @@ impl Batch<'_> {
         })
     }
 
-    /// The same for many series at once, whose securities exist: the import, the series, its rows, and
-    /// the first and last timestamp. Each pair of an import and a series must be different.
+    /// The same for many existing series together: the import, the series, its rows, and the first
+    /// and last timestamp. Each pair of an import and a series must be different.
     pub fn add_import_series_all(
         &mut self,
         parts: &[(ImportId, &Series, u64, Timestamp, Timestamp)],

@@ -1,6 +1,5 @@
-//! The last sequence number that is reserved for the pushes of each security. It is written with the
-//! merged rows, so that every server numbers the state that they have alike, and after a restart
-//! too.
+//! The last sequence number reserved for the pushes of each security. It is written with the merged
+//! rows, so that all servers use the same number for the same state, also after a restart.
 
 use market::Symbol;
 
@@ -11,15 +10,15 @@ use crate::{Batch, StoreError, View};
 const PREFIX: &str = "push ";
 
 impl View {
-    /// Returns the last sequence number that is reserved for the pushes of a security. `None` if no
-    /// row of it was ingested.
+    /// Returns the last sequence number reserved for the pushes of a security. Returns `None` if no
+    /// row of the security was ingested.
     pub fn push_number(&self, symbol: &Symbol) -> Result<Option<i64>, StoreError> {
         self.far().first(sql::PUSH_NUMBER, [name(symbol).as_str()], |row| row.get(0))
     }
 }
 
 impl Batch<'_> {
-    /// Records the last sequence numbers that are reserved for securities.
+    /// Records the last sequence numbers reserved for securities.
     pub fn put_push_numbers<'n>(
         &mut self,
         numbers: impl IntoIterator<Item = (&'n Symbol, i64)>,

@@ -151,8 +151,8 @@ fn kind(row: &Row<'_>, column: usize) -> Result<Option<SecurityKind>, Fault> {
 /// centuries.
 pub const FIGURES_MAX: usize = 1_000;
 
-/// Days on which a security is not traded, both inclusive. Without an end it lasts until further
-/// notice.
+/// Days on which a security is not traded, inclusive. Without a last day, the suspension lasts
+/// until further notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suspension {
     pub from: Date,
@@ -166,8 +166,8 @@ impl Suspension {
 }
 
 /// Shares and per-share figures effective from a day on. `None` means unchanged. They are stored in
-/// a text column of the security, one line per day, and so are suspensions: a security has few of
-/// them, and they are always read, sealed, copied and removed together with it.
+/// a text column of the security, one line per day, like suspensions: a security has few of them,
+/// and they are always read, sealed, copied and removed together with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatedFigures {
     pub from: Date,
@@ -197,7 +197,7 @@ impl DatedFigures {
     }
 }
 
-/// First cell of a line that is a suspension.
+/// First cell of a line with a suspension.
 const SUSPENDED: &str = "suspended";
 
 /// Serializes figures and suspensions, one line per day or suspension, such as

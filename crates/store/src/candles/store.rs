@@ -169,8 +169,8 @@ impl Store {
         self.node.as_ref().map(|node| node.copy.load())
     }
 
-    /// Calls `listener` when a node is notified of a change, also of one of its own. Without a local
-    /// copy it is never called. Only the first listener of the copy is used.
+    /// Calls `listener` when a node is notified of a change, including its own changes. Without a
+    /// local copy it is never called. Only the first listener of the copy is used.
     pub fn on_news(&self, listener: impl Fn(StoreNews) + Send + Sync + 'static) {
         if let Some(node) = &self.node {
             node.copy.listen(Box::new(listener));

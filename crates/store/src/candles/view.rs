@@ -28,7 +28,7 @@ pub struct View {
     db: Db,
     /// A node's local copy; `None` if the process is not a node.
     near: Option<Nearby>,
-    /// The log of ingested batches with its key, if it is a file of its own and was read.
+    /// The log of ingested batches with its key, if it is a separate file and was read.
     ingest_log: RefCell<Option<(i64, Db)>>,
     /// Prefetched bodies; `None` if the only database is a local file.
     pub(super) ahead: Option<Ahead>,
@@ -91,7 +91,7 @@ impl View {
         &self.db
     }
 
-    /// Runs a query on the database with the log of ingested batches. The log is opened again if
+    /// Runs a query on the database with the log of ingested batches. The log is reopened if
     /// another file has replaced it.
     pub(super) fn ask_ingest_log<T>(
         &self,

@@ -48,12 +48,13 @@ pub(crate) const ALL: &[Migration] = &[
         ..step!(9, "candles", "candles")
     },
     step!(10, "ingest", "ingest"),
-    // Only a program that collects candles uses these tables, and factors are stored for the others.
+    // Only a program that collects candles uses these tables. Other programs only need the computed
+    // factors.
     Migration { oldest: 10, ..step!(11, "mirrors", "candles-11-mirrors") },
 ];
 
-/// Migrations of `ingest.db`: the tables of the step `ingest`, so that one set of statements fits both
-/// files. A later step that changes these tables must be added to both lists. SQLite only.
+/// Migrations of `ingest.db`: the tables of the step `ingest`, so that the same statements work for
+/// both files. A later step that changes these tables must be added to both lists. SQLite only.
 pub(crate) const INGEST: &[Migration] = &[Migration {
     version: 1,
     name: "ingest log",
@@ -77,11 +78,11 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
     },
     // Nodes that do not know the limit have no subscriptions to count.
     Migration { oldest: 12, ..step!(13, "subscriptions", "accounts-13-subscriptions") },
-    // A node that does not know worlds would answer their accounts with present data.
+    // A node that does not support worlds would serve current data to their accounts.
     step!(14, "worlds", "accounts-14-worlds"),
-    // A node that does not write the log would leave steps out of the digest.
+    // A node that does not write the log would omit steps from the digest.
     step!(15, "world log", "accounts-15-world-log"),
-    // A node that does not know the end would leave that of a world that has begun again.
+    // A node that does not support ends would not remove the end of a world that has resumed.
     step!(16, "ended worlds", "accounts-16-ended-worlds"),
 ];
 

@@ -264,9 +264,9 @@ impl Db {
         }
     }
 
-    /// Runs a statement for many rows of values, which its text for PostgreSQL takes as arrays, one
-    /// for each column. Passes each result row to `read`, with the index of its values; the first
-    /// column is for this purpose. The statement must not affect a row twice. Needs a transaction.
+    /// Runs a statement for many rows of values, which its PostgreSQL text takes as arrays, one for
+    /// each column. Passes each result row to `read`, with the index of its values, which is the
+    /// first column of the result. The statement must not affect a row twice. Needs a transaction.
     pub(crate) fn each_together<'v>(
         &self,
         sql: Sql,

@@ -188,8 +188,8 @@ impl Accounts {
         self.read().all(sql::HEADS, [], |row| Ok((AccountId(row.get(0)?), JournalHead::read(row, 1)?)))
     }
 
-    /// Returns at most `limit` accounts whose wake time is at or before `at`, earliest first. Accounts
-    /// of worlds have clocks of their own and are not returned.
+    /// Returns at most `limit` accounts whose wake time is at or before `at`, earliest first.
+    /// Accounts of worlds have separate clocks and are not returned.
     pub fn due_journals(&self, at: Timestamp, limit: u32) -> Result<Vec<AccountId>, StoreError> {
         self.read().all(sql::DUE, (at.0, limit), |row| Ok(AccountId(row.get(0)?)))
     }

@@ -35,7 +35,7 @@ pub(super) struct Source {
 }
 
 /// The key of the log of ingested batches, and the last batch in the candle database. One of them
-/// changes when a batch is appended after the log was folded.
+/// changes when a batch is appended after the log was moved into the candle database.
 type LogState = (Option<i64>, i64);
 
 /// The versions of the candle database and of the accounts database, if there is one.
@@ -176,10 +176,10 @@ impl Source {
     }
 }
 
-/// Moves the log of ingested batches into the candle database, where the target has it too.
+/// Moves the log of ingested batches into the candle database, where the target has it, too.
 /// Batches that are appended later create a new log on SQLite.
 fn fold_log(candles: &Db) -> Result<LogState, StoreError> {
-    // In this order, as when a log is created.
+    // In the same order as when a log is created.
     candles.begin_write()?;
     let folded = fold_and_commit(candles);
     folded.inspect_err(|_| drop(candles.rollback()))

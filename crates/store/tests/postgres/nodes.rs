@@ -51,7 +51,7 @@ impl Node {
     }
 }
 
-/// Waits until a node is notified of something.
+/// Waits until a node receives a notification.
 fn hear(news: &mpsc::Receiver<StoreNews>, wanted: StoreNews) {
     while news.recv_timeout(Duration::from_secs(30)).unwrap() != wanted {}
 }
@@ -63,7 +63,7 @@ fn a_node_is_notified_of_appended_batches_and_of_merges() {
     let node = node(&home);
     let (sender, news) = mpsc::channel();
     node.store.on_news(move |one| sender.send(one).unwrap());
-    // Until it has read the version.
+    // Waits until the node has read the version.
     node.store.settle_copy();
     let mut log = store.ingest_log().unwrap();
     let append = |log: &mut IngestLog| {

@@ -66,7 +66,7 @@ fn distinct_symbols_are_counted_over_all_nodes() {
     // A lowered limit takes nothing away.
     assert_eq!(pair.reserve(0, "2.HK 4.HK", 1, Fit::Smallest), "3: 2.HK | 4.HK");
     assert_eq!(pair.reserve(0, "", 1, Fit::AllOrNothing), "3:  | ");
-    // Another account has a limit of its own.
+    // Another account has a separate limit.
     let bob = add(&pair.nodes[0].accounts, "bob").unwrap();
     let (id, _) = with_slot(&sit(&pair.nodes[0], &slot(bob, 7), 1));
     let symbols = &symbols("1.HK");

@@ -99,8 +99,8 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
     let stamps: Vec<i64> = answer.candles.time.iter().map(|at| stamp(*at)).collect();
     let first = question.from.map_or(0, |from| stamps.partition_point(|at| *at < from));
     if first == stamps.len() {
-        // If the range has no candles, the timestamp of the newest older candle tells the chart
-        // where to continue.
+        // If the range has no candles, the chart continues at the timestamp of the newest older
+        // candle.
         let body = match stamps.last() {
             Some(older) => json!({"s": "no_data", "nextTime": older}),
             None => json!({"s": "no_data"}),

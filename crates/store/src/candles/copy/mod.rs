@@ -96,12 +96,12 @@ pub struct CopyLoad {
     pub last_error: Option<String>,
 }
 
-/// A change of the shared database by this or another process, as a node is notified of it.
+/// A change of the shared database by this or another process, as notified to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreNews {
     /// A batch was appended to the log of ingested batches.
     Ingested,
-    /// Anything else, or it is unknown what has changed.
+    /// Any other change, or an unknown one.
     Changed,
 }
 

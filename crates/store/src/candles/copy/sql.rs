@@ -83,7 +83,8 @@ macro_rules! stored_trade_bodies {
     };
 }
 
-/// Payload of the notification of an appended batch. Others have a version, a number.
+/// Payload of the notification of an appended batch. The payload of other notifications is a
+/// version, which is a number.
 pub(crate) const INGESTED: &str = "ingested";
 
 statements! {

@@ -91,7 +91,7 @@ impl Worker {
                 self.note(trouble);
             }
             self.shared.queue.answer(ticket);
-            // Only now: a listener that reads the copy finds the change.
+            // Called last, so that a listener that reads the copy finds the change.
             if self.origin.version != version {
                 self.shared.notify(StoreNews::Changed);
             }

@@ -213,8 +213,8 @@ impl Connection {
     }
 
     /// Runs a statement that takes many rows of values as arrays, one for each column. Passes each
-    /// result row to `read`, with the index of its values: the first column is their number, from 1
-    /// on. Needs a transaction.
+    /// result row to `read`, with the index of its values: the first column of the result is their
+    /// number, starting at 1. Needs a transaction.
     pub(crate) fn each_together(
         &self,
         text: &str,

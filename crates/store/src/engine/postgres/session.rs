@@ -349,7 +349,7 @@ fn params<'a>(values: &'a [Value<'a>]) -> impl ExactSizeIterator<Item = Param<'a
     values.iter().map(|value| Param(*value))
 }
 
-/// Returns how many of the first rows one statement takes as arrays: at least one.
+/// Returns how many of the first rows fit into the arrays of one statement, which is at least one.
 pub(super) fn together(rows: &[&[Value<'_>]]) -> usize {
     let mut bytes = 0;
     let fits = rows.iter().take(ROWS_TOGETHER_MAX).take_while(|row| {

@@ -320,7 +320,7 @@ impl Database {
         Ok(())
     }
 
-    /// Runs a statement once for each row of values. Prepares it once.
+    /// Runs a statement once for each row of values, and prepares it only once.
     pub(super) fn run_all<'v>(
         &self,
         text: &str,

@@ -241,8 +241,8 @@ impl SealedTable {
         let keys: Vec<String> = self.keys.iter().map(|key| format!("{key} = new.{key}")).collect();
         let (keys, count) = (keys.join(" and "), format!("where name = '{name}'"));
         // An update rejects a row with a wrong seal, because a new seal would hide the damage. A
-        // row with a wrong seal can be deleted. An update that changes the seal has done both
-        // itself, which takes half of the time.
+        // row with a wrong seal can be deleted. An update that sets the seal itself has already
+        // verified and computed it, which takes half of the time.
         format!(
             "{view}create temp trigger seal_insert_{name} after insert on main.{name} begin
                 update {name} set seal = seal({new}) where {keys};
@@ -426,8 +426,8 @@ mod tests {
         // Bodies have their own checksum, which the directory stores. The ledger does not affect
         // responses.
         let unsealed = ["block_body", "import", "import_series", "import_trade", "quarantine", "trade_body"];
-        // Ingested batches have a checksum of their own, and the rest about them lasts for minutes. No
-        // response depends on the state of mirrors.
+        // Ingested batches have separate checksums, and the other rows about them are needed only
+        // for minutes. No response depends on the state of mirrors.
         let is_unsealed = |name: &str| {
             unsealed.contains(&name)
                 || name.starts_with("ingest_")
