@@ -112,7 +112,7 @@ pub enum ParseSettingsError {
     Markets(String),
     #[error("{0:?} is not a value of limits: write none or owner")]
     Limits(String),
-    #[error("{0:?} is not a time of silence: write 1 to 60000 milliseconds")]
+    #[error("{0:?} is not a quiet time: write 1 to 60000 milliseconds")]
     Auto(String),
     #[error("{0:?} is neither on nor off")]
     Switch(String),

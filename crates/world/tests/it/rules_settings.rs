@@ -34,8 +34,8 @@ fn missing_keys_have_their_defaults() {
     for (text, error) in [
         ("markets=", "\"\" is not a list of markets: write HK,US or HK,US,CN"),
         ("markets=HK,", "\"HK,\" is not a list of markets: write HK,US or HK,US,CN"),
-        ("auto=0", "\"0\" is not a time of silence: write 1 to 60000 milliseconds"),
-        ("auto=60001", "\"60001\" is not a time of silence: write 1 to 60000 milliseconds"),
+        ("auto=0", "\"0\" is not a quiet time: write 1 to 60000 milliseconds"),
+        ("auto=60001", "\"60001\" is not a quiet time: write 1 to 60000 milliseconds"),
         ("skip=open", "\"open\" is not a value of skip: write closed or none"),
         ("limits=some", "\"some\" is not a value of limits: write none or owner"),
         ("overnight=yes", "\"yes\" is neither on nor off"),

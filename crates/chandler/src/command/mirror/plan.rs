@@ -121,7 +121,7 @@ pub(super) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
             thousands(plan.new_securities() as u64),
             thousands(quota.used() as u64)
         )?,
-        None => writeln!(out, "the source names no limit of securities")?,
+        None => writeln!(out, "the source reports no limit of securities")?,
     }
     if !plan.order.waiting.is_empty() {
         let waiting = thousands(plan.order.waiting.len() as u64);

@@ -311,7 +311,7 @@ async fn invalid_settings_and_steps_are_refused_with_the_reason() {
         (json!({"limits": "few"}), "\"few\" is not a value of limits: write none or owner"),
         (json!({"cash": {"dollars": "1"}}), "\"dollars\" is not a currency"),
         (json!({"cash": {"HKD": "-1"}}), "\"-1\" is not an amount of cash"),
-        (json!({"auto": {"quiet_ms": 0}}), "\"0\" is not a time of silence: write 1 to 60000 milliseconds"),
+        (json!({"auto": {"quiet_ms": 0}}), "\"0\" is not a quiet time: write 1 to 60000 milliseconds"),
         (
             json!({"auto": {"quiet_ms": 50}, "speed": 1}),
             "auto and speed cannot be combined: a world with a speed moves without steps",
