@@ -18,7 +18,7 @@ const EVENTS_MIN: usize = 3;
 
 /// Derives the corporate actions of a security from its days, ascending by date.
 ///
-/// The result has [`Method::Factors`], unless [`Method::Subtract`] explains the days better and the
+/// The result has [`Method::Ratio`], unless [`Method::Subtract`] explains the days better and the
 /// factors contradict each other within a day or change too often for dividends.
 pub fn derive(days: &[DayPair]) -> Derived {
     let ratio = ratio::derive(days);

@@ -76,7 +76,7 @@ fn splits(factors: &mut [Interval]) -> Vec<Option<(i64, i64)>> {
         let Some((numer, denom)) = causes::split_in(&before.over(after)) else { continue };
         let ratio = |(numer, denom): (i64, i64)| exact(numer.into(), denom.into());
         let factor = ratio((numer, denom));
-        // Only a split that agrees with the later splits.
+        // Ignore a split that contradicts the later splits.
         let Some(mut joined) = after.and(&before.times(&(one() / &factor))) else { continue };
         if let Some(place) = factors.get_mut(number) {
             *place = joined.times(&factor);

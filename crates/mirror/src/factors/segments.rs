@@ -1,4 +1,5 @@
-//! Groups days into runs that share a factor, by the interval method.
+//! Groups consecutive days that share a factor into runs. The factor of a run is in the intersection
+//! of the intervals that its days permit.
 
 use super::derived::DayPair;
 use super::interval::{Interval, exact};
@@ -64,8 +65,8 @@ impl Band {
     }
 }
 
-/// Returns the positions at which runs begin if each run is as long as possible, in the order of
-/// the iterator.
+/// Returns the indexes at which runs begin if each run is as long as possible, in the order of the
+/// iterator.
 fn cuts<'a>(bands: impl Iterator<Item = (usize, &'a Band)>) -> Vec<usize> {
     let mut running: Option<Band> = None;
     let mut begins = Vec::new();

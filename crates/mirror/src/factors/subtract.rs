@@ -11,7 +11,8 @@ use super::segments::ROUNDING;
 /// Number of days to look ahead when deciding between a split and a dividend.
 const AHEAD: usize = 10;
 
-/// A segment under construction, from its newest day to its oldest.
+/// A line adjusted = A · actual + B that fits the days `first..=last`. It is extended from its
+/// newest day to older ones.
 #[derive(Clone, Debug)]
 struct Line {
     a: Exact,
@@ -24,7 +25,7 @@ fn units(price: Price) -> Exact {
     exact(i128::from(price.0), i128::from(market::PRICE_UNIT))
 }
 
-/// Returns the range of B that a day permits.
+/// Returns the range of B with which a line fits the four prices of a day.
 fn offsets(day: &DayPair, a: &Exact) -> Option<Interval> {
     let rounding = exact(ROUNDING, i128::from(market::PRICE_UNIT));
     let mut prices = day.actual.iter().zip(&day.adjusted).map(|(actual, adjusted)| {
@@ -35,7 +36,7 @@ fn offsets(day: &DayPair, a: &Exact) -> Option<Interval> {
     prices.try_fold(first, |joined, next| joined.and(&next))
 }
 
-/// Returns how many consecutive days a line fits, from `at` toward older days.
+/// Returns how many consecutive days a line fits, counted from `at` to older days.
 fn length(days: &[DayPair], at: usize, a: &Exact, b: Option<&Interval>) -> usize {
     let mut joined = b.cloned();
     let older = days.get(..=at).unwrap_or_default().iter().rev().take(AHEAD);
@@ -49,7 +50,7 @@ fn length(days: &[DayPair], at: usize, a: &Exact, b: Option<&Interval>) -> usize
     AHEAD.min(at + 1)
 }
 
-/// Returns the factor of A with which B stays unchanged on a day, if it is a fraction.
+/// Returns the split with which a line with the same B fits a day, or `None` if no fraction does.
 fn split_at(day: &DayPair, a: &Exact, b: &Interval) -> Option<(i64, i64)> {
     let rounding = exact(ROUNDING, i128::from(market::PRICE_UNIT));
     let mut slopes =
@@ -65,8 +66,8 @@ fn split_at(day: &DayPair, a: &Exact, b: &Interval) -> Option<(i64, i64)> {
     (slope.low > zero()).then(|| causes::split_in(&slope.times(&(one() / a))))?
 }
 
-/// Returns the factor of A from the price ranges of the days from `at` toward older ones, if it is
-/// a fraction.
+/// Returns the split that explains the differences of high and low, in which B cancels out, on the
+/// days from `at` to older ones. Returns `None` if no fraction does.
 fn slope_at(days: &[DayPair], at: usize, a: &Exact) -> Option<(i64, i64)> {
     let rounding = exact(2 * ROUNDING, i128::from(market::PRICE_UNIT));
     let mut slope: Option<Interval> = None;
@@ -130,13 +131,13 @@ pub(super) fn derive(days: &[DayPair]) -> Derived {
         let Some(ex_date) = date(after.first) else { continue };
         let close = days.get(after.first.saturating_sub(1)).map_or(Price(0), |day| day.actual[3]);
         let price = units(close);
-        // The last close before the event by the older line, at the price level after the event.
+        // Factor of the event: both lines give the last close before it the same adjusted price.
         let level = |b: &Exact, later: &Exact| (&before.a * &price + b - later) / (&after.a * &price);
         let wide =
             Interval { low: level(&before.b.low, &after.b.high), high: level(&before.b.high, &after.b.low) };
         let found = found(after, before, &price, &offset, &wide);
         problems.extend(found.problem.map(|problem| problem(ex_date)));
-        // The price after the event by the newer line.
+        // B of the older line that follows exactly from the found factor.
         offset = &after.a * &found.factor * &price + &offset - &before.a * &price;
         events.push(Event {
             ex_date,
