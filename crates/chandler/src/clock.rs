@@ -26,7 +26,7 @@ pub(crate) enum Clock {
     Machine,
     /// Always returns this instant.
     Fixed(Timestamp),
-    /// Was at `from` at the instant `since`, and advances at `thousandths` / 1000 of the machine's
+    /// Showed `from` at the instant `since`, and advances at `thousandths` / 1000 of the machine's
     /// speed.
     Running { from: Timestamp, since: Instant, thousandths: u64 },
     /// Like `Running`, but skips closed hours.
