@@ -30,7 +30,7 @@ use crate::metrics::Connection;
 use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
 use crate::tls::{Tls, TlsError};
-use crate::{http, intake, worlds};
+use crate::{http, intake, world_changes};
 
 /// Time limit for running requests after the shutdown signal.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -386,7 +386,7 @@ async fn leave(core: &Arc<Core>) {
 async fn store_worlds(core: &Arc<Core>) {
     let core = core.clone();
     let stored = tokio::task::spawn_blocking(move || {
-        worlds::pause_all(&core);
+        world_changes::pause_all(&core);
         core.worlds.write_all(&core.access.database()).map(drop)
     });
     let stored = stored.await;

@@ -6,13 +6,14 @@ use history::{AsOf, Paged, Paging};
 use market::{FloorTable, Symbol};
 
 use crate::caller::Caller;
-use crate::command::{Command, Context, HistoryCandles, Pace, Reply, Subject};
+use crate::command::{Command, Context, HistoryCandles, Pace, Subject};
 use crate::core::Core;
 use crate::limit_hint;
+use crate::message::Reply;
 use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Share;
-use crate::worlds::note_reads;
+use crate::world_changes::note_reads;
 
 /// An admitted request that has not been answered yet.
 #[derive(Debug)]

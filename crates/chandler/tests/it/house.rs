@@ -120,6 +120,63 @@ fn store_modules_import_only_lower_modules() {
     assert!(upwards.is_empty(), "{}", upwards.join("\n"));
 }
 
+/// ARCHITECTURE.md lists the modules of `server` in layers, the highest one first. A line of the list
+/// has the names of modules, then at least two spaces and a description.
+#[test]
+fn server_modules_import_only_lower_layers() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let architecture = std::fs::read_to_string(crates.with_file_name("ARCHITECTURE.md")).unwrap();
+    let list = architecture.split("```layers\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let mut layers: BTreeMap<&str, usize> = BTreeMap::new();
+    for (depth, line) in list.lines().enumerate() {
+        for name in line.split("  ").next().unwrap().split(' ') {
+            assert_eq!(layers.insert(name, depth), None, "{name} is in two lines");
+        }
+    }
+    let source = crates.join("server/src");
+    let imports = imports("lib.rs", &|file| std::fs::read_to_string(source.join(file)).ok());
+    let found = against_layers(&layers, &imports);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let exists = |name: &&&str| source.join(name).exists() || source.join(format!("{name}.rs")).exists();
+    let gone: Vec<&&str> = layers.keys().filter(|name| !exists(name)).collect();
+    assert!(gone.is_empty() && layers.len() > 40, "ARCHITECTURE.md lists unknown modules: {gone:?}");
+}
+
+/// Returns the top-level module of a file.
+fn module(file: &str) -> &str {
+    file.split('/').next().unwrap_or_default().trim_end_matches(".rs")
+}
+
+/// Returns the imports of a module from another one in the same or a higher layer, and files without
+/// a layer. `lib.rs` only re-exports.
+fn against_layers(layers: &BTreeMap<&str, usize>, imports: &[Import]) -> Vec<String> {
+    let mut found = Vec::new();
+    for import in imports.iter().filter(|import| import.from != "lib.rs" && import.to != "lib.rs") {
+        let (from, to) = (module(&import.from), module(&import.to));
+        match (layers.get(from), layers.get(to)) {
+            _ if from == to => {}
+            (Some(above), Some(below)) if above < below => {}
+            (Some(_), Some(_)) => found.push(import.to_string()),
+            (from, to) => found.push(format!("{import}: no layer ({from:?}, {to:?})")),
+        }
+    }
+    found
+}
+
+#[test]
+fn an_import_of_a_higher_or_unlisted_module_is_found() {
+    let read = |path: &Path| match path.to_str().unwrap() {
+        "lib.rs" => Some("mod top; mod left; mod right; mod unlisted;".to_owned()),
+        "top.rs" => Some("use crate::left::Left; pub(crate) struct Top;".to_owned()),
+        "left.rs" => Some("use crate::right::Right; use crate::top::Top; pub(crate) struct Left;".to_owned()),
+        "right.rs" => Some("use crate::unlisted::Other; pub(crate) struct Right;".to_owned()),
+        "unlisted.rs" => Some("pub(crate) struct Other;".to_owned()),
+        _ => None,
+    };
+    let layers = BTreeMap::from([("top", 0), ("left", 1), ("right", 1)]);
+    assert_eq!(against_layers(&layers, &imports("lib.rs", &read)).len(), 3);
+}
+
 /// Endpoint groups and pages may depend on the kit, but not on each other, as if each group were a
 /// crate.
 #[test]

@@ -7,9 +7,10 @@ use wire::quote::{
     MarketSessions, SessionHours, TradingDaysRequest, TradingDaysResponse, TradingSessionsResponse,
 };
 
-use super::definition::{Command, Context, Request, Subject};
+use super::definition::{Command, Context, Subject};
 use crate::caller::Caller;
 use crate::core::Core;
+use crate::message::Request;
 use crate::refusal::Refusal;
 
 /// Markets in the order of the published example.

@@ -12,10 +12,11 @@ use market::{FloorTable, Period, Price, Symbol};
 use serde_json::{Value, json};
 use wire::quote::{SecurityCandlestickRequest, SecurityHistoryCandlestickRequest};
 
-use super::definition::{Command, Context, Pace, Reply, Response, Subject, symbol};
+use super::definition::{Command, Context, Pace, Subject, symbol};
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::encoded_page::rows;
+use crate::message::{Reply, Response};
 use crate::refusal::Refusal;
 
 /// Maximum number of candles per HTTP request. A response on a long connection has at most

@@ -1,17 +1,12 @@
 //! The parts of a command: its request message, the typed query, and its response. Associated types
 //! link the three, so a query can only be answered with the response of its own command.
 
-use std::fmt;
-
 use access::Permit;
-use bytes::Bytes;
 use market::{FloorTable, Symbol};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::caller::Caller;
 use crate::core::Core;
+use crate::message::{Reply, Request, Response, SYMBOLS_MAX};
 use crate::refusal::Refusal;
 
 /// A quote gateway command. The implementing type is the parsed query, whose values need no further
@@ -103,56 +98,6 @@ pub(crate) struct Context<'a> {
     pub(crate) floors: FloorTable,
     pub(crate) core: &'a Core,
 }
-
-/// A request message, decoded from protobuf, or from JSON with the message's field names.
-pub(crate) trait Request: DeserializeOwned {
-    fn decode(body: &[u8]) -> Result<Self, Refusal>;
-}
-
-impl<M: prost::Message + Default + DeserializeOwned> Request for M {
-    fn decode(body: &[u8]) -> Result<M, Refusal> {
-        <M as prost::Message>::decode(body).map_err(|error| undecodable(&error))
-    }
-}
-
-/// A response, encoded as protobuf, or as JSON with the message's field names.
-pub(crate) trait Response {
-    fn encode(self) -> Reply;
-    fn json(&self) -> Value;
-
-    /// Returns the number of candles in the response, or 0 if the response has none.
-    fn candles(&self) -> usize {
-        0
-    }
-}
-
-impl<M: prost::Message + Serialize> Response for M {
-    fn encode(self) -> Reply {
-        Reply { body: vec![Bytes::from(self.encode_to_vec())], candles: 0 }
-    }
-
-    fn json(&self) -> Value {
-        // Cannot fail: messages consist of numbers, strings and lists.
-        serde_json::to_value(self).unwrap_or_default()
-    }
-}
-
-/// A response body on a long connection.
-#[derive(Debug)]
-pub(crate) struct Reply {
-    /// Chunks of the encoded body, in order.
-    pub(crate) body: Vec<Bytes>,
-    /// Number of candles in the reply.
-    pub(crate) candles: usize,
-}
-
-/// Returns the refusal for a body that cannot be decoded.
-pub(crate) fn undecodable(error: &dyn fmt::Display) -> Refusal {
-    Refusal::Malformed(format!("the body cannot be decoded: {error}"))
-}
-
-/// Maximum number of symbols per request.
-pub(crate) const SYMBOLS_MAX: usize = 500;
 
 /// Parses one symbol as typed by a user. An empty or invalid symbol is an error.
 pub(crate) fn symbol(text: &str) -> Result<Symbol, Refusal> {

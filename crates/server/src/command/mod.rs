@@ -1,5 +1,5 @@
 //! The quote gateway commands, in files by subject. Each command has a request message, a typed
-//! query and a response, and implements [`Command`]; `dispatch.rs` looks commands up by number.
+//! query and a response, and implements [`Command`]; `dispatch/mod.rs` looks commands up by number.
 
 mod calc_indexes;
 mod calendar;
@@ -7,7 +7,6 @@ mod candles;
 mod capital;
 mod definition;
 mod intraday;
-mod profile;
 mod securities;
 
 pub(crate) use calc_indexes::CalcIndexes;
@@ -15,9 +14,6 @@ pub(crate) use calendar::{TradingDays, TradingSessions};
 pub use candles::PAGED_MAX;
 pub(crate) use candles::{HistoryCandles, LatestCandles, calls, period};
 pub(crate) use capital::{CapitalDistribution, CapitalFlow};
-pub(crate) use definition::{
-    Command, Context, Pace, Reply, Request, Response, SYMBOLS_MAX, Subject, symbol, undecodable,
-};
+pub(crate) use definition::{Command, Context, Pace, Subject, symbol};
 pub(crate) use intraday::{Intraday, LatestTradesCommand};
-pub(crate) use profile::Profile;
 pub(crate) use securities::{Quotes, StaticInfo};

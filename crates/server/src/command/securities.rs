@@ -14,7 +14,7 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::quote_push::trade_status;
 use crate::refusal::Refusal;
-use crate::worlds::{self, ClockQuote, Target};
+use crate::world_changes::{self, ClockQuote, Target};
 
 #[derive(Debug)]
 pub(crate) struct Quotes {
@@ -58,7 +58,7 @@ impl Command for Quotes {
 
     /// Omits securities that are unknown, have no candles, or that the account may not see.
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<QuoteResponse, Refusal> {
-        worlds::note_reads(core, caller, &self.symbols);
+        world_changes::note_reads(core, caller, &self.symbols);
         let as_of = caller.as_of;
         let sessions = seen(Sessions::All, caller);
         let found = core.with_reader(|reader| {
@@ -76,8 +76,8 @@ impl Command for Quotes {
         let mut secu_quote = found.map_err(|error: HistoryError| Refusal::from(error))?;
         if let Some(ClockRequest { symbol, step }) = self.clock {
             let quote = match step {
-                None => worlds::clock_quote(core, caller)?,
-                Some(target) => worlds::step_quote(core, caller, target)?,
+                None => world_changes::clock_quote(core, caller)?,
+                Some(target) => world_changes::step_quote(core, caller, target)?,
             };
             secu_quote.push(of_clock(symbol, &quote));
         }

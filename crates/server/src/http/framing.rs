@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use crate::live::EventStream;
+use crate::pushes::EventStream;
 use crate::unsent::Held;
 
 /// Number of bytes of each header line to inspect; enough for the few headers that affect framing.

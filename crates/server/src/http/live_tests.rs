@@ -10,12 +10,14 @@ use tokio::sync::watch;
 
 use super::policy_tests::world;
 use super::tests::{NOW, connect_until, site_of};
+use super::watch::gather;
 use crate::kit::{ListenerKind, Site};
-use crate::live;
+use crate::live::STREAMS_MAX;
 use crate::mailbox::{ClosedBy, Kick};
 use crate::market_clock::tests::Stepped;
-use crate::metrics;
-use crate::worlds::{self, Target};
+use crate::pushes;
+use crate::world_changes::{self, Target};
+use crate::worlds::WAIT_MAX;
 
 /// 2026-03-18 09:30:00 in Hong Kong.
 const OPEN: i64 = 1_773_797_400;
@@ -39,7 +41,7 @@ fn bearer(account: &Created) -> String {
 /// Moves the clock as `POST /v1/admin/clock` does.
 fn step(site: &Site, to: i64) {
     site.core.market_clock().step_to(Timestamp(to)).unwrap();
-    live::publish(&site.core).unwrap();
+    pushes::publish(&site.core).unwrap();
 }
 
 /// The client's end of a stream.
@@ -140,7 +142,7 @@ async fn streams_are_listed_and_counted() {
     }]);
     assert_eq!(streams, expected);
     assert_eq!(list(&bob).await, serde_json::json!([]), "nobody else sees it");
-    let text = metrics::exposition(&site);
+    let text = gather::exposition(&site);
     for line in [
         "chandler_subscribers{kind=\"connection\"} 0",
         "chandler_subscribers{kind=\"stream\"} 1",
@@ -173,7 +175,7 @@ async fn the_streams_of_an_account_are_limited() {
     let (site, _dir) = site();
     let (ann, bob) = (account(&site, "ann"), account(&site, "bob"));
     let mut open = Vec::new();
-    for _ in 0..live::STREAMS_MAX {
+    for _ in 0..STREAMS_MAX {
         let mut far = Far::open(&site, &bearer(&ann), "700.HK").await;
         far.read("event: quote", 1).await;
         open.push(far);
@@ -263,7 +265,7 @@ async fn a_stream_in_a_world_follows_its_clock_until_the_world_is_deleted() {
     assert!(text.contains(clock), "{text}");
     // A step waits until the stream has taken its pushes.
     let (stepping, to) = ((core.clone(), world.clone()), Target::To(Timestamp(OPEN + 60)));
-    tokio::task::spawn_blocking(move || worlds::step(&stepping.0, &stepping.1, to, None))
+    tokio::task::spawn_blocking(move || world_changes::step(&stepping.0, &stepping.1, to, None))
         .await
         .unwrap()
         .unwrap();
@@ -272,20 +274,20 @@ async fn a_stream_in_a_world_follows_its_clock_until_the_world_is_deleted() {
     assert!(text.contains(r#""last_done":"301.000""#), "{text}");
     // Starting and stopping the clock sends an event, even without a step.
     let speed = Some(::world::Speed::Factor { thousandths: 1 });
-    worlds::run(core, &world, worlds::RunRequest { speed, stop_at: None }).unwrap();
+    world_changes::run(core, &world, world_changes::RunRequest { speed, stop_at: None }).unwrap();
     assert!(far.read("event: clock", 3).await.contains(r#""speed":0.001,"state":"running"}"#));
-    worlds::pause(core, &world).unwrap();
+    world_changes::pause(core, &world).unwrap();
     assert!(far.read("event: clock", 4).await.ends_with("\"state\":\"paused\"}\n\n\r\n"), "{}", far.text);
     // The server's own clock has not moved, and its streams receive no pushes of the world.
     let mut outside = Far::request(&site, &cookie, "/v1/live?symbols=700.HK").await;
     assert!(outside.read("event: clock", 1).await.contains(r#""now":"2026-03-18T01:30:00Z","speed":0.0}"#));
     // The metrics count both.
-    let text = metrics::exposition(&site);
+    let text = gather::exposition(&site);
     for line in ["chandler_subscribers{kind=\"stream\"} 2", "chandler_subscribed_securities 2"] {
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
     }
 
-    worlds::reset(core, &world, start, "ann").unwrap();
+    world_changes::reset(core, &world, start, "ann").unwrap();
     let text = far.ended().await;
     assert!(text.contains(r#"{"reason":"the clock was set back","retry":true}"#), "{text}");
     let mut again = open().await;
@@ -304,16 +306,16 @@ async fn a_request_waits_at_most_thirty_seconds_for_the_clock_of_its_world() {
     let account = world(ann.account_id, ("w", Timestamp(OPEN - 60)), &site);
     let core = &site.core;
     let world = core.worlds.of(&core.access.database(), account).unwrap();
-    worlds::step(core, &world, Target::To(Timestamp(OPEN + 60)), None).unwrap();
+    world_changes::step(core, &world, Target::To(Timestamp(OPEN + 60)), None).unwrap();
     let cookie = cookie(&site, &ann);
     let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=1m&count=1&world=w";
     let request = async || Far::request(&site, &cookie, path).await;
-    let (held, begun) = (world.hold_clock(), tokio::time::Instant::now());
+    let (held, begun) = (world.begin_movement(), tokio::time::Instant::now());
     let mut refused = request().await;
     let text = refused.read(r#""code""#, 1).await;
     assert!(text.starts_with("HTTP/1.1 503 ") && text.contains("retry-after: 1"), "{text}");
     assert!(text.contains("the clock of the world is moving"), "{text}");
-    assert!(begun.elapsed() >= worlds::WAIT_MAX);
+    assert!(begun.elapsed() >= WAIT_MAX);
     // Another request waits meanwhile, and its response is as of the end of the movement.
     let mut waiting = request().await;
     drop(held);

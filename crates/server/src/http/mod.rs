@@ -57,8 +57,8 @@ use crate::kit::{
     Answer, Auth, Call, Claim, ListenerKind, Permitted, Problem, RequestFacts, RequestNotes, Row, Site,
     counter, envelope, open,
 };
-use crate::live::StreamHandle;
 use crate::metrics::{Connection, Outcome};
+use crate::pushes::StreamHandle;
 use crate::refusal::Refusal;
 use crate::request_log::ClientProgram;
 use crate::request_log::{self, HttpRequestLine, RequestEnd};

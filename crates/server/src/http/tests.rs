@@ -10,12 +10,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
+use super::watch::gather;
 use super::*;
 use crate::core::Core;
 use crate::link::Hub;
 use crate::links::Links;
 use crate::market_clock::MarketClock;
-use crate::metrics;
 
 pub(super) const NOW: Timestamp = Timestamp(1_794_708_000);
 
@@ -136,7 +136,7 @@ async fn request_durations_exclude_the_time_to_receive_the_body() {
     far.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
     assert_eq!(begun.elapsed().as_secs(), 10);
-    let text = metrics::exposition(&site);
+    let text = gather::exposition(&site);
     let of = "door=\"http\",command=\"quotes\"";
     for line in [
         format!("chandler_request_duration_seconds_sum{{{of}}} 0\n"),

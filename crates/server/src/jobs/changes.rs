@@ -10,7 +10,7 @@ use super::runner::{Job, JobError, Progress, RunsOn, Trigger};
 use crate::core::Core;
 use crate::metrics::JobName;
 use crate::tls::Tls;
-use crate::worlds;
+use crate::world_changes;
 
 /// Interval between checks of the databases. A check without changes costs two SQL statements that
 /// read no page.
@@ -50,7 +50,7 @@ pub(super) fn of_store(core: &Arc<Core>) -> Job {
                 // Subscriptions without a right end, and connections of revoked accounts.
                 core.live.sooner().notify_one();
             }
-            worlds::refresh(&core)?;
+            world_changes::refresh(&core)?;
             Ok(Progress::Done)
         }),
     }

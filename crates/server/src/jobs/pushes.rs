@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::runner::{Job, Progress, RunsOn};
 use crate::core::Core;
-use crate::live;
 use crate::metrics::JobName;
+use crate::pushes;
 
 /// Maximum delay until a moved clock is noticed.
 const EVERY: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ pub(super) fn publish(core: &Arc<Core>) -> Job {
         every: EVERY,
         demand,
         work: Arc::new(move |_| {
-            let published = live::publish(&core)?;
+            let published = pushes::publish(&core)?;
             let wait = published.next.and_then(|next| core.time_until(next));
             Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
         }),

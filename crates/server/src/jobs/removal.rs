@@ -12,7 +12,7 @@ use super::runner::{Job, Progress, RunsOn};
 use crate::core::Core;
 use crate::links::Links;
 use crate::metrics::JobName;
-use crate::worlds;
+use crate::world_changes;
 
 const FIRST_AFTER: Duration = Duration::from_secs(60);
 const EVERY: Duration = Duration::from_secs(600);
@@ -64,7 +64,7 @@ pub(super) fn ended_worlds(core: &Arc<Core>, links: &Links, days: NonZeroU32) ->
         every: EVERY,
         demand: Arc::new(Notify::new()),
         work: Arc::new(move |_| {
-            let is_left = worlds::remove_ended(&core, &links, days.get())?;
+            let is_left = world_changes::remove_ended(&core, &links, days.get())?;
             Ok(if is_left { Progress::More } else { Progress::Done })
         }),
     }

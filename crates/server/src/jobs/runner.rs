@@ -18,8 +18,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::core::Core;
-use crate::live::PublishError;
 use crate::metrics::{JobName, JobOutcome};
+use crate::pushes::PublishError;
 use crate::tls::TlsError;
 use crate::worlds::WorldError;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::runner::{Job, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
-use crate::worlds;
+use crate::world_changes;
 
 /// Interval while no world is running.
 const EVERY: Duration = Duration::from_secs(5);
@@ -24,7 +24,8 @@ pub(super) fn run(core: &Arc<Core>) -> Job {
         every: EVERY,
         demand,
         work: Arc::new(move |_| {
-            Ok(worlds::move_running(&core).map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
+            Ok(world_changes::move_running(&core)
+                .map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
         }),
     }
 }

@@ -23,7 +23,8 @@ use crate::metrics::{Authenticated, Entry};
 use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Who;
-use crate::worlds::{self, WorldError, WorldRequest};
+use crate::world_changes;
+use crate::worlds::{WorldError, WorldRequest};
 
 /// Headers that contain credentials. A repeated header is refused, because it would be ambiguous.
 const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
@@ -412,7 +413,7 @@ impl Call<'_> {
         let is_work = self.terms.is_change(self.method) || scope != Scope::Account;
         let counts = caller.who.is_of_world() && is_work;
         if counts {
-            worlds::look(core, caller.who.account());
+            world_changes::look(core, caller.who.account());
         }
         if counts && let Some(waiter) = core.worlds.wait(caller.who.account()) {
             self.note.wait(waiter);

@@ -17,11 +17,11 @@ use super::Link;
 use super::pending::LinkRequest;
 use super::session::{admit_trade, subscribes, unwatched};
 use crate::caller::Caller;
-use crate::command::Reply;
 use crate::links::{Links, Pulse, SignedIn};
-use crate::live::{self, SubscriptionRequest};
 use crate::mailbox::MailboxReader;
+use crate::message::Reply;
 use crate::metrics::Task;
+use crate::pushes::{self, SubscriptionRequest};
 use crate::refusal::Refusal;
 use crate::workers::Full;
 
@@ -146,7 +146,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         };
         let core = self.hub.core.clone();
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&caller.who));
-        match workers.submit(share, move || live::answer(&core, &subscription)) {
+        match workers.submit(share, move || pushes::answer(&core, &subscription)) {
             Ok(answer) => {
                 let task = BlockingTask::Subscription { asked: request, answer };
                 self.blocking_task = Some(Box::new(task));

@@ -12,8 +12,8 @@ use tokio::time::{Instant, timeout};
 
 use super::transport::{AUTH, CloseCode, HEARTBEAT, RECONNECT};
 use super::{CLOSING_MAX, End, LINGER_MAX, Link, READ_SIZE};
-use crate::live;
 use crate::metrics::{Outcome, Task};
+use crate::pushes;
 use crate::request_log::{self, RequestEnd};
 
 impl<S> Link<S> {
@@ -51,7 +51,7 @@ pub(super) fn task(command: u8) -> Task {
         HEARTBEAT => Task::Heartbeat,
         AUTH => Task::SignIn,
         RECONNECT => Task::Resume,
-        command if live::is_subscription(command) => Task::Subscriptions,
+        command if pushes::is_subscription(command) => Task::Subscriptions,
         command => Task::of_command(command),
     }
 }

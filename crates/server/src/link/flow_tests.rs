@@ -285,7 +285,7 @@ async fn requests_wait_at_most_thirty_seconds_for_the_clock_of_their_world() {
     let clock = quote::SymbolsRequest { symbol: vec!["CLOCK.WORLD".to_owned()] }.encode_to_vec();
     for kind in BOTH {
         let (mut far, _) = house.signed_in(kind, &key).await;
-        let (held, begun) = (world.hold_clock(), Instant::now());
+        let (held, begun) = (world.begin_movement(), Instant::now());
         far.request(QUOTE, 1, clock.clone()).await;
         assert_eq!(answer(&mut far).await, (1, Some(301_602)));
         assert!((30 * SECOND..31 * SECOND).contains(&begun.elapsed()), "{kind:?}");

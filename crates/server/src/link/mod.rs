@@ -46,8 +46,8 @@ use wire::{Packet, Status, command};
 
 use crate::caller::Caller;
 use crate::dispatch::{CommandRow, Deferred, Step};
-use crate::live;
 use crate::metrics::{Outcome, Task};
+use crate::pushes;
 use crate::refusal::Refusal;
 use crate::request_log::RequestEnd;
 use crate::unsent::Held;
@@ -411,7 +411,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if caller.who.is_of_world() {
             self.hub.core.worlds.requested(caller.who.account(), self.hub.core.uptime());
         }
-        if live::is_subscription(request.command) {
+        if pushes::is_subscription(request.command) {
             return self.begin_subscription(request, caller);
         }
         if request.command == command::CANDLESTICKS {

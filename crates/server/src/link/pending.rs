@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::task::{self, JoinSet};
 use tokio::time::Instant;
 
-use crate::command::Reply;
 use crate::core::Core;
+use crate::message::Reply;
 use crate::refusal::Refusal;
 use crate::route::BlockingWork;
 use crate::workers::Full;

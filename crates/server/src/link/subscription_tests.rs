@@ -17,8 +17,8 @@ use wire::quote::{
 use wire::{Packet, Status, control};
 
 use super::house::{BOTH, Far, House, Kind, NOW, Refused, Seen};
-use crate::live;
 use crate::market_clock::tests::Stepped;
+use crate::pushes;
 
 /// 2026-03-18 09:30:00 in Hong Kong.
 const OPEN: i64 = 1_773_797_400;
@@ -68,7 +68,7 @@ fn house(now: i64) -> House {
 /// Moves the clock as `POST /v1/admin/clock` does.
 fn step(house: &House, to: i64) {
     house.core.market_clock().step_to(Timestamp(to)).unwrap();
-    live::publish(&house.core).unwrap();
+    pushes::publish(&house.core).unwrap();
 }
 
 async fn connected(house: &House, kind: Kind, account: &Created) -> Far {
@@ -472,7 +472,7 @@ async fn a_long_movement_ends_with_the_final_state() {
     // Twenty minutes of five securities with four pushes each are more than a movement sends.
     let moving = tokio::task::spawn_blocking(move || {
         core.market_clock().step_to(Timestamp(OPEN + 20 * 60)).unwrap();
-        live::publish(&core).unwrap();
+        pushes::publish(&core).unwrap();
     });
     let mut count = 0;
     let mut last = Vec::new();
@@ -502,13 +502,13 @@ async fn stored_trades_are_pushed_at_their_seconds_after_a_subscription() {
     subscribe(&mut far, &["700.HK"], &[1, 4], false).await.unwrap();
     // The publisher is idle now, but must not sleep until the next minute.
     for _ in 0..2 {
-        assert_eq!(live::publish(&house.core).unwrap().next, Some(Timestamp(OPEN + 10)));
+        assert_eq!(pushes::publish(&house.core).unwrap().next, Some(Timestamp(OPEN + 10)));
     }
     step(&house, OPEN + 10);
     let both = [print("300.000", 100, 10), print("300.200", 50, 10)];
     assert_eq!(prints(&pushed(&mut far).await.trades()), both);
     assert_eq!(pushed(&mut far).await.quote().volume, 150);
-    assert_eq!(live::publish(&house.core).unwrap().next, Some(Timestamp(OPEN + 60)));
+    assert_eq!(pushes::publish(&house.core).unwrap().next, Some(Timestamp(OPEN + 60)));
     nothing_more(&mut far).await;
 }
 
@@ -576,7 +576,7 @@ async fn pushes_arrive_only_between_the_responses_to_subscribe_and_unsubscribe()
     let moving = tokio::task::spawn_blocking(move || {
         for minute in 0..MINUTES {
             core.market_clock().step_to(Timestamp(start + 60 * minute)).unwrap();
-            live::publish(&core).unwrap();
+            pushes::publish(&core).unwrap();
         }
     });
     let mut count = 0;
@@ -753,7 +753,7 @@ async fn a_client_that_never_reads_is_closed_without_affecting_others() {
     }
     for minute in 1..MINUTES {
         now.store(OPEN + minute * 60, Ordering::Release);
-        live::publish(&house.core).unwrap();
+        pushes::publish(&house.core).unwrap();
         // A minute is complete, and another opens.
         for _ in 0..SECURITIES * 2 {
             pushed(&mut fast).await.trades();
@@ -860,7 +860,8 @@ async fn streams_count_toward_the_limit_like_connections() {
         let caller = house.core.caller(client).unwrap();
         let symbols: Vec<String> = (first..=last).map(|number| format!("{number}.HK")).collect();
         let address = ([127, 0, 0, 1], 53_124).into();
-        live::open(&house.core, live::StreamCredentials { caller, session: None }, address, &symbols).unwrap()
+        pushes::open(&house.core, pushes::StreamCredentials { caller, session: None }, address, &symbols)
+            .unwrap()
     };
     let stream = open(1, 300);
     let many: Vec<String> = (201..=498).map(|number| format!("{number}.HK")).collect();

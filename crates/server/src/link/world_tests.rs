@@ -16,7 +16,8 @@ use world::{Span, Speed};
 
 use super::house::{BOTH, Far, House, Kind, NOW, Seen};
 use crate::market_clock::tests::Stepped;
-use crate::worlds::{self, RunRequest, Standing, Target, World};
+use crate::world_changes::{self, RunRequest, Target};
+use crate::worlds::{Standing, World};
 
 /// 2026-03-18 09:30:00 in Hong Kong.
 const OPEN: i64 = 1_773_797_400;
@@ -82,7 +83,7 @@ async fn clock(far: &mut Far) -> i64 {
 /// Advances machine time, and moves the running worlds as the job does.
 async fn pass(house: &House, milliseconds: u64) {
     advance(Duration::from_millis(milliseconds)).await;
-    worlds::move_running(&house.core);
+    world_changes::move_running(&house.core);
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,14 +99,14 @@ async fn w7_at_speed_60_the_next_minute_is_pushed_after_one_second() {
         far.ask::<SubscriptionsResponse>(SUBSCRIBE, &request).await.unwrap();
         // The call waits until the pushes are written.
         let (core, stepping) = (house.core.clone(), world.clone());
-        let step = move || worlds::step(&core, &stepping, Target::To(Timestamp(OPEN)), None);
+        let step = move || world_changes::step(&core, &stepping, Target::To(Timestamp(OPEN)), None);
         tokio::task::spawn_blocking(step).await.unwrap().unwrap();
         let opening = ("700.HK".to_owned(), 0, "300.000".to_owned());
         for _ in 0..2 {
             assert_eq!(push(&mut far).await, opening, "{kind:?}");
         }
         let speed = Some(Speed::Factor { thousandths: 60_000 });
-        worlds::run(&house.core, &world, RunRequest { speed, stop_at: None }).unwrap();
+        world_changes::run(&house.core, &world, RunRequest { speed, stop_at: None }).unwrap();
         pass(&house, 0).await;
         assert_eq!(clock(&mut far).await, 0, "{kind:?}");
         pass(&house, 500).await;
@@ -117,7 +118,7 @@ async fn w7_at_speed_60_the_next_minute_is_pushed_after_one_second() {
             assert_eq!(push(&mut far).await, ("700.HK".to_owned(), second, price.to_owned()), "{kind:?}");
         }
         assert_eq!(clock(&mut far).await, 60, "{kind:?}");
-        worlds::pause(&house.core, &world).unwrap();
+        world_changes::pause(&house.core, &world).unwrap();
     }
 }
 

@@ -19,11 +19,11 @@ const LANES: usize = Session::ALL.len();
 
 /// The published state of subscribed securities.
 #[derive(Debug, Default)]
-pub(super) struct Arrivals {
+pub(crate) struct Arrivals {
     /// The last published batch.
-    pub(super) through: Option<i64>,
+    pub(crate) through: Option<i64>,
     /// The last sequence number reserved for the published batches.
-    pub(super) numbered: i64,
+    pub(crate) numbered: i64,
     securities: HashMap<Symbol, Security>,
 }
 
@@ -59,7 +59,7 @@ struct Lane {
 }
 
 /// Returns the sequence numbers before the pushes of a row of a batch.
-pub(super) fn numbers(commit: &Commit, row: usize) -> Sequence {
+pub(crate) fn numbers(commit: &Commit, row: usize) -> Sequence {
     let last = commit.numbers(row).start().saturating_sub(1);
     Sequence { quote: last, trades: last }
 }
@@ -72,18 +72,18 @@ fn number_at(at: Timestamp) -> i64 {
 
 impl Arrivals {
     /// Creates the state without securities, as of a batch.
-    pub(super) fn after(through: i64, last: Option<&Commit>) -> Arrivals {
+    pub(crate) fn after(through: i64, last: Option<&Commit>) -> Arrivals {
         let numbered = last.map_or(0, last_number);
         Arrivals { through: Some(through), numbered, securities: HashMap::new() }
     }
 
     /// Removes securities without subscribers.
-    pub(super) fn forget(&mut self, symbols: &[Symbol]) {
+    pub(crate) fn forget(&mut self, symbols: &[Symbol]) {
         self.securities.retain(|symbol, _| symbols.binary_search(symbol).is_ok());
     }
 
     /// Reads the current state of a security that gets its first subscriber.
-    pub(super) fn load(
+    pub(crate) fn load(
         &mut self,
         history: &History,
         reader: &mut Reader,
@@ -100,12 +100,12 @@ impl Arrivals {
     /// Returns the number of a security's last push, or the number that the push would have had if
     /// the security had subscribers. It is the same on every server. Returns `None` if no row of
     /// the security was ingested.
-    pub(super) fn number(&self, symbol: &Symbol) -> Option<i64> {
+    pub(crate) fn number(&self, symbol: &Symbol) -> Option<i64> {
         self.securities.get(symbol).map(|security| security.number).filter(|number| *number > 0)
     }
 
     /// Returns the last quote of a security in the sessions for which `sees` returns true.
-    pub(super) fn last(&self, symbol: &Symbol, sees: impl Fn(Session) -> bool) -> Option<QuotePush> {
+    pub(crate) fn last(&self, symbol: &Symbol, sees: impl Fn(Session) -> bool) -> Option<QuotePush> {
         let security = self.securities.get(symbol)?;
         let last = security.quotes().filter(|quote| sees(quote.session) && quote.sequence > 0);
         let status = security.status;
@@ -114,7 +114,7 @@ impl Arrivals {
 
     /// Returns the state of a security's current minute or day at an instant, in the sessions for
     /// which `sees` returns true. Its sequence number is 0 if it was not pushed.
-    pub(super) fn running(
+    pub(crate) fn running(
         &self,
         venue: &Venue,
         symbol: &Symbol,
@@ -130,13 +130,13 @@ impl Arrivals {
     }
 
     /// Returns the kind of a security.
-    pub(super) fn board(&self, symbol: &Symbol) -> Board {
+    pub(crate) fn board(&self, symbol: &Symbol) -> Board {
         self.securities.get(symbol).map_or(Board::Security, |security| security.board)
     }
 
     /// Returns the pushes for a change of a security's status at an instant. `last_quote` reads the
     /// last quote if it is not in memory.
-    pub(super) fn new_status(
+    pub(crate) fn new_status(
         &mut self,
         history: &History,
         reader: &mut Reader,
@@ -166,7 +166,7 @@ impl Arrivals {
 
     /// Returns the push of a stored daily candle at the end of its day, unless it was already
     /// published.
-    pub(super) fn end_day(
+    pub(crate) fn end_day(
         &mut self,
         history: &History,
         reader: &mut Reader,
@@ -188,7 +188,7 @@ impl Arrivals {
 
     /// Returns the pushes of a batch, in order. Only securities for which `is_subscribed` returns
     /// true have pushes.
-    pub(super) fn commit(
+    pub(crate) fn commit(
         &mut self,
         history: &History,
         reader: &mut Reader,
@@ -307,7 +307,7 @@ impl Arrivals {
 
     /// Replaces the error of reading a damaged security by `None`, so that it does not stop the
     /// pushes of other securities. Its state is read again with its next row.
-    pub(super) fn unless_damaged<T>(
+    pub(crate) fn unless_damaged<T>(
         &mut self,
         reader: &mut Reader,
         symbol: &Symbol,
@@ -352,18 +352,18 @@ enum Builds {
 }
 
 /// The trades of one security and second in a batch.
-pub(super) struct TradesOfSecond<'a> {
-    pub(super) symbol: &'a Symbol,
+pub(crate) struct TradesOfSecond<'a> {
+    pub(crate) symbol: &'a Symbol,
     /// The sequence numbers before their pushes.
-    pub(super) sequence: Sequence,
-    pub(super) trades: Vec<Trade>,
+    pub(crate) sequence: Sequence,
+    pub(crate) trades: Vec<Trade>,
 }
 
 /// Groups the trades of a batch by security and second, in the order of their first rows. The
 /// numbers of a second begin with the number of its first row, or after the numbers of the
 /// security's previous second. The rows of a second may be far apart, and need more numbers than
 /// the first row has.
-pub(super) fn by_second(commit: &Commit, is_subscribed: impl Fn(&Symbol) -> bool) -> Vec<TradesOfSecond<'_>> {
+pub(crate) fn by_second(commit: &Commit, is_subscribed: impl Fn(&Symbol) -> bool) -> Vec<TradesOfSecond<'_>> {
     let mut seconds: Vec<TradesOfSecond<'_>> = Vec::new();
     let mut places: HashMap<(&Symbol, Timestamp), usize> = HashMap::new();
     for (row, CommittedTrade { symbol, trade }) in commit.trades.iter().enumerate() {
@@ -392,7 +392,7 @@ pub(super) fn by_second(commit: &Commit, is_subscribed: impl Fn(&Symbol) -> bool
 }
 
 /// Returns the minute of a trade. Trades of a closing auction are in the minute that ends the hours.
-pub(super) fn minute_of(venue: &Venue, trade: &Trade) -> Option<Minute> {
+pub(crate) fn minute_of(venue: &Venue, trade: &Trade) -> Option<Minute> {
     let place = TradeHours::new(venue).place(trade.time).ok()?;
     Minute::of(venue, place.minute?)
 }

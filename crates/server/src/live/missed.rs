@@ -25,7 +25,7 @@ const LANES: usize = Session::ALL.len();
 
 /// Where the missed pushes of a client begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missed {
+pub(crate) enum Missed {
     /// After this batch.
     After(i64),
     /// From this sequence number on.
@@ -34,7 +34,7 @@ pub(super) enum Missed {
 
 /// Decoded rows of the last batches, shared by all clients. Empty until a client has missed pushes.
 #[derive(Debug, Default)]
-pub(super) struct Recent {
+pub(crate) struct Recent {
     /// The last decoded batch.
     through: Option<i64>,
     rows: HashMap<Symbol, VecDeque<Row>>,
@@ -68,7 +68,7 @@ struct Lane {
 
 impl Recent {
     /// Reads the batches up to `through`.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         ingest: &Ingest,
         reader: &mut Reader,
@@ -132,7 +132,7 @@ impl Recent {
 
     /// Returns the pushes from which a client builds the candles of a security: trades, or quotes of
     /// an index.
-    pub(super) fn pushes(
+    pub(crate) fn pushes(
         &self,
         history: &History,
         reader: &mut Reader,

@@ -1,11 +1,11 @@
-//! Quote subscriptions of this server's connections, and their pushes.
+//! Quote subscriptions of this server's connections, and what their publishers remember. `pushes/`
+//! publishes.
 //!
-//! `subscriptions.rs` stores the subscriptions, and `request.rs` implements commands 5, 6 and 7.
-//! `replay.rs` publishes: under a set clock, pushes of stored candles (`stored.rs`); under the
-//! machine clock, pushes of ingested rows (`arrivals.rs`) and of scheduled changes (`schedule.rs`).
-//! `missed.rs` recomputes the pushes that a client has missed, and `stream.rs` sends pushes as
-//! server-sent events. Each world has separate subscriptions and a separate publisher, which follow
-//! its clock ([`Channel`]).
+//! `subscriptions.rs` holds the subscriptions, `publisher.rs` the state of a publisher. The pushes of
+//! a set clock are computed from stored candles (`stored.rs`); those of the machine clock from
+//! ingested rows (`arrivals.rs`) and what the clock alone changes (`schedule.rs`). `missed.rs`
+//! recomputes what a client has missed. Each world has subscriptions and a publisher of its own
+//! ([`WorldLives`]).
 //!
 //! There are two locks. The publisher's lock is held while pushes are computed and queued and while
 //! a connection subscribes, so that a new subscriber receives every push after its first one. The
@@ -14,40 +14,33 @@
 mod arrivals;
 mod missed;
 mod movement;
-mod replay;
-mod request;
+mod publisher;
 mod schedule;
 mod stored;
-mod stream;
 mod subscriptions;
 
 use std::collections::HashMap;
-use std::ops::Deref;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use access::AccountId;
 use feed::ConnectionId;
-use history::{AsOf, Quote, SessionQuote};
-use market::{Session, Symbol, Timestamp};
+use history::{Quote, SessionQuote};
+use market::{Session, Symbol};
 use tokio::sync::Notify;
-use world::State;
 
-use crate::caller::Caller;
-use crate::core::Core;
 use crate::mailbox::{Kick, Mailbox};
-use crate::market_clock::ClockSpeed;
 use crate::metrics::PushLoad;
-use crate::refusal::Refusal;
-use crate::worlds::World;
-pub(crate) use movement::SlowReaders;
-use replay::Publisher;
-pub(crate) use replay::{PublishError, publish, publish_step, published_until};
-pub(crate) use request::{SubscriptionRequest, answer, is_subscription};
-pub(crate) use stream::{EventStream, StreamCredentials, StreamHandle, open};
-use subscriptions::Subscriptions;
-pub(crate) use subscriptions::{Pull, STREAMS_MAX, StreamInfo, Subscribed};
+pub(crate) use arrivals::Arrivals;
+pub(crate) use missed::Missed;
+pub(crate) use movement::{Movement, SlowReaders};
+pub(crate) use publisher::{Ahead, Latest, Publisher};
+pub(crate) use schedule::{Change, Scheduled, scheduled};
+pub(crate) use stored::{Stored, is_by_day, last_quote, next_trade};
+pub(crate) use subscriptions::{
+    LeftOut, NO_RIGHT, Pull, Recipient, STREAMS_MAX, StreamInfo, Subscribed, Subscriptions, Wanted, stream_id,
+};
 
 #[derive(Debug, Default)]
 pub(crate) struct Live {
@@ -110,6 +103,11 @@ impl Live {
         &self.sooner
     }
 
+    /// Returns the number of a new stream.
+    pub(crate) fn number_stream(&self) -> u64 {
+        self.streams.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Ends all subscriptions of a closed connection.
     pub(crate) fn leave(&self, connection: access::ConnectionId, uptime: Duration) {
         self.subscriptions().leave(ConnectionId(connection.number()), uptime);
@@ -158,89 +156,11 @@ impl Live {
         }
     }
 
-    fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
+    pub(crate) fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn publisher(&self) -> MutexGuard<'_, Publisher> {
+    pub(crate) fn publisher(&self) -> MutexGuard<'_, Publisher> {
         self.publisher.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A clock with its subscriptions and its publisher. Everything that does not depend on the clock
-/// is in the core.
-#[derive(Debug)]
-struct Channel<'a> {
-    core: &'a Core,
-    live: &'a Live,
-    /// `None` for the server's clock.
-    world: Option<Arc<World>>,
-    slow: SlowReaders,
-    /// The connection that moves the clock. Its pushes are counted.
-    mover: Option<ConnectionId>,
-    /// The instant to which the clock of a world is moving, while it still shows an earlier one.
-    moves_to: Option<Timestamp>,
-}
-
-impl Deref for Channel<'_> {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        self.core
-    }
-}
-
-impl<'a> Channel<'a> {
-    fn of_server(core: &'a Core) -> Channel<'a> {
-        let slow = match core.market_clock().pace() {
-            ClockSpeed::Standing => SlowReaders::OF_SERVER,
-            ClockSpeed::Machine | ClockSpeed::Running { .. } => SlowReaders::NotAwaited,
-        };
-        Channel { core, live: &core.live, world: None, slow, mover: None, moves_to: None }
-    }
-
-    fn of_world(core: &'a Core, live: &'a Live, world: &Arc<World>, slow: SlowReaders) -> Channel<'a> {
-        Channel { core, live, world: Some(world.clone()), slow, mover: None, moves_to: None }
-    }
-
-    /// Returns the current time of the clock.
-    fn as_of(&self) -> AsOf {
-        match &self.world {
-            Some(world) => AsOf::Replay(self.moves_to.unwrap_or_else(|| world.now(self.core.uptime()))),
-            None => self.core.market_now(),
-        }
-    }
-
-    /// Returns how the clock moves. The clock of a world is stopped between its movements.
-    fn pace(&self) -> ClockSpeed {
-        match self.world {
-            Some(_) => ClockSpeed::Standing,
-            None => self.core.market_clock().pace(),
-        }
-    }
-
-    fn world(&self) -> Option<&World> {
-        self.world.as_deref()
-    }
-}
-
-/// Calls `work` with the channel of the caller's account.
-fn with_channel<T>(
-    core: &Core,
-    caller: &Caller,
-    work: impl FnOnce(&Channel<'_>) -> Result<T, Refusal>,
-) -> Result<T, Refusal> {
-    if !caller.who.is_of_world() {
-        return work(&Channel::of_server(core));
-    }
-    let world = core.worlds.of(&core.access.database(), caller.who.account())?;
-    let live = core.world_lives.of(world.account);
-    let slow = match world.standing().state {
-        State::Running => SlowReaders::NotAwaited,
-        State::Created | State::Paused | State::Ended => SlowReaders::OF_STEP,
-    };
-    // The clock does not move during `work`, so the first pushes precede those of the next
-    // movement.
-    let _operation = world.begin_operation();
-    work(&Channel::of_world(core, &live, &world, slow))
 }

@@ -34,7 +34,7 @@ impl SlowReaders {
 }
 
 /// One movement of a clock: the pushes sent so far, and the time spent waiting for slow clients.
-pub(super) struct Movement {
+pub(crate) struct Movement {
     slow: SlowReaders,
     /// Maximum number of pushes to a connection.
     jump_max: usize,
@@ -43,45 +43,45 @@ pub(super) struct Movement {
     sent: HashMap<ConnectionId, usize>,
     /// Number of additional states and first pushes of each connection.
     states: HashMap<ConnectionId, usize>,
-    pub(super) quotes: usize,
-    pub(super) trades: usize,
+    pub(crate) quotes: usize,
+    pub(crate) trades: usize,
     /// Connections with queued pushes, and the number of pushes since they were woken.
-    pub(super) wakeups: Wakeups,
+    pub(crate) wakeups: Wakeups,
     unwoken: usize,
 }
 
 impl Movement {
-    pub(super) fn new(slow: SlowReaders, jump_max: usize) -> Movement {
+    pub(crate) fn new(slow: SlowReaders, jump_max: usize) -> Movement {
         let (sent, states, wakeups, began) =
             (HashMap::new(), HashMap::new(), Wakeups::default(), Instant::now());
         Movement { slow, jump_max, began, sent, states, quotes: 0, trades: 0, wakeups, unwoken: 0 }
     }
 
     /// Counts a push for a connection. Returns whether it gets the push.
-    pub(super) fn may_get(&mut self, connection: ConnectionId) -> bool {
+    pub(crate) fn may_get(&mut self, connection: ConnectionId) -> bool {
         let sent = self.sent.entry(connection).or_default();
         *sent += 1;
         *sent <= self.jump_max
     }
 
     /// Counts the state of a security that only this connection receives.
-    pub(super) fn count_state(&mut self, connection: ConnectionId) {
+    pub(crate) fn count_state(&mut self, connection: ConnectionId) {
         *self.states.entry(connection).or_default() += 1;
         self.quotes += 1;
     }
 
     /// Returns the number of pushes that a connection got.
-    pub(super) fn of_connection(&self, connection: ConnectionId) -> usize {
+    pub(crate) fn of_connection(&self, connection: ConnectionId) -> usize {
         let of = |counts: &HashMap<ConnectionId, usize>| counts.get(&connection).copied().unwrap_or(0);
         of(&self.sent).min(self.jump_max) + of(&self.states)
     }
 
     /// Returns the connections that exceeded the maximum.
-    pub(super) fn jumped(&self) -> impl Iterator<Item = ConnectionId> {
+    pub(crate) fn jumped(&self) -> impl Iterator<Item = ConnectionId> {
         self.sent.iter().filter(|(_, sent)| **sent > self.jump_max).map(|(connection, _)| *connection)
     }
 
-    pub(super) fn count(&mut self, kind: SubType, sent: &Sent) {
+    pub(crate) fn count(&mut self, kind: SubType, sent: &Sent) {
         match kind {
             SubType::Trades => self.trades += sent.count,
             _ => self.quotes += sent.count,
@@ -99,7 +99,7 @@ impl Movement {
     }
 
     /// Waits until a client has read most of its queue, if the clock waits for slow clients.
-    pub(super) fn wait(&mut self, is_ready: impl Fn() -> bool) {
+    pub(crate) fn wait(&mut self, is_ready: impl Fn() -> bool) {
         self.wake();
         let SlowReaders::AwaitedFor(slow_max) = self.slow else { return };
         while self.began.elapsed() < slow_max && !is_ready() {

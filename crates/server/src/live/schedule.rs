@@ -8,14 +8,14 @@ const DAYS_MAX: usize = 8;
 
 /// An instant at which quotes of a market may change without a new candle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Scheduled {
-    pub(super) at: Timestamp,
-    pub(super) change: Change,
-    pub(super) market: Market,
+pub(crate) struct Scheduled {
+    pub(crate) at: Timestamp,
+    pub(crate) change: Change,
+    pub(crate) market: Market,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Change {
+pub(crate) enum Change {
     /// The status of securities.
     Status,
     /// Daily candles of this day become known.
@@ -23,7 +23,7 @@ pub(super) enum Change {
 }
 
 /// Returns the instants after `after` and up to `until`, ascending.
-pub(super) fn scheduled(venues: &Venues, after: Timestamp, until: Timestamp) -> Vec<Scheduled> {
+pub(crate) fn scheduled(venues: &Venues, after: Timestamp, until: Timestamp) -> Vec<Scheduled> {
     let mut all: Vec<Scheduled> =
         Market::ALL.into_iter().flat_map(|market| of_market(venues.of(market), market, until)).collect();
     all.retain(|one| after < one.at && one.at <= until);

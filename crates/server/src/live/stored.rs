@@ -13,7 +13,7 @@ const NIGHTS_MAX: usize = 16;
 
 /// Returns the last quote push of a security up to an instant, in the sessions for which `sees`
 /// returns true.
-pub(super) fn last_quote(
+pub(crate) fn last_quote(
     history: &History,
     reader: &mut Reader,
     symbol: &Symbol,
@@ -48,20 +48,20 @@ pub(super) fn last_quote(
 }
 
 /// Returns the second of the first trade after an instant.
-pub(super) fn next_trade(trades: &Trades, after: Timestamp) -> Option<Timestamp> {
+pub(crate) fn next_trade(trades: &Trades, after: Timestamp) -> Option<Timestamp> {
     let next = trades.time.partition_point(|time| *time <= after.0);
     trades.time.get(next).map(|time| Timestamp(*time))
 }
 
 /// Returns whether all connections see the session. Only some see the overnight session.
-pub(super) fn is_by_day(session: Session) -> bool {
+pub(crate) fn is_by_day(session: Session) -> bool {
     session != Session::Overnight
 }
 
 /// Candles of one security for a time window.
-pub(super) struct Stored<'a> {
+pub(crate) struct Stored<'a> {
     symbol: &'a Symbol,
-    pub(super) board: Board,
+    pub(crate) board: Board,
     venue: &'a Venue,
     minutes: Candles,
     days: Candles,
@@ -73,7 +73,7 @@ pub(super) struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    pub(super) fn read(
+    pub(crate) fn read(
         history: &'a History,
         reader: &mut Reader,
         symbol: &'a Symbol,
@@ -102,7 +102,7 @@ impl<'a> Stored<'a> {
 
     /// Reads the data of a window in which every push is sent. If the status changes in the window,
     /// this includes the last quote before it.
-    pub(super) fn read_window(
+    pub(crate) fn read_window(
         history: &'a History,
         reader: &mut Reader,
         symbol: &'a Symbol,
@@ -122,11 +122,11 @@ impl<'a> Stored<'a> {
     }
 
     /// Returns the second of the first trade after an instant.
-    pub(super) fn next_trade(&self, after: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn next_trade(&self, after: Timestamp) -> Option<Timestamp> {
         next_trade(self.trades.as_ref()?, after)
     }
 
-    pub(super) fn replay(&self) -> Replay<'_> {
+    pub(crate) fn replay(&self) -> Replay<'_> {
         let Stored { symbol, board, venue, minutes, days, trades, statuses, last } = self;
         let (trades, last) = (trades.as_ref(), last.as_ref());
         Replay { symbol, board: *board, venue, minutes, days, trades, statuses, last }

@@ -17,13 +17,13 @@ pub(crate) const STREAMS_MAX: usize = 8;
 /// Offset of stream ids, above all connection ids.
 const STREAM: u64 = 1 << 63;
 /// Reason for leaving out a symbol whose market the account may not see.
-pub(super) const NO_RIGHT: &str = "no right";
+pub(crate) const NO_RIGHT: &str = "no right";
 /// Maximum number of symbols per connection that are stored as left out.
 const LEFT_OUT_MAX: usize = 500;
 
 #[derive(Debug, Default)]
-pub(super) struct Subscriptions {
-    pub(super) registry: Registry,
+pub(crate) struct Subscriptions {
+    pub(crate) registry: Registry,
     connections: HashMap<ConnectionId, Subscriber>,
     /// Connections that subscribe to the clock.
     clocks: BTreeSet<ConnectionId>,
@@ -124,24 +124,24 @@ pub(crate) struct Pull {
 
 /// A security of a subscription request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
-    pub(super) symbol: Symbol,
+pub(crate) struct Wanted {
+    pub(crate) symbol: Symbol,
     /// Whether the security is stored. If not, the subscription is pending.
-    pub(super) is_stored: bool,
+    pub(crate) is_stored: bool,
 }
 
-pub(super) fn stream_id(number: u64) -> ConnectionId {
+pub(crate) fn stream_id(number: u64) -> ConnectionId {
     ConnectionId(STREAM | number)
 }
 
-pub(super) fn is_stream(id: ConnectionId) -> bool {
+pub(crate) fn is_stream(id: ConnectionId) -> bool {
     id.0 & STREAM != 0
 }
 
 impl Subscriptions {
     /// Returns the number of distinct securities of an account on this server, and the number of
     /// distinct symbols that a request would add.
-    pub(super) fn securities(&self, account: AccountId, symbols: &[Symbol]) -> (u32, usize) {
+    pub(crate) fn securities(&self, account: AccountId, symbols: &[Symbol]) -> (u32, usize) {
         let used = self.used(account);
         let new: BTreeSet<&Symbol> = symbols.iter().filter(|symbol| !used.contains(symbol)).collect();
         (u32::try_from(used.len()).unwrap_or(u32::MAX), new.len())
@@ -149,7 +149,7 @@ impl Subscriptions {
 
     /// Returns the number of securities to which only streams of an account subscribe on this
     /// server: all of them, and those that a request does not name.
-    pub(super) fn of_streams(&self, account: AccountId, requested: &[Symbol]) -> (usize, usize) {
+    pub(crate) fn of_streams(&self, account: AccountId, requested: &[Symbol]) -> (usize, usize) {
         let of = |streams: bool| {
             let ids = self.of_account(account).filter(move |id| is_stream(*id) == streams);
             ids.flat_map(|id| {
@@ -163,7 +163,7 @@ impl Subscriptions {
 
     /// Returns the securities of a request that exceed the account's limit, ascending. Symbols are
     /// counted in ascending order.
-    pub(super) fn over_limit(&self, account: AccountId, symbols: &[Symbol], limit: u32) -> Vec<Symbol> {
+    pub(crate) fn over_limit(&self, account: AccountId, symbols: &[Symbol], limit: u32) -> Vec<Symbol> {
         let used = self.used(account);
         let new: BTreeSet<&Symbol> = symbols.iter().filter(|symbol| !used.contains(symbol)).collect();
         let room = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(used.len());
@@ -182,7 +182,7 @@ impl Subscriptions {
     }
 
     /// Subscribes a connection.
-    pub(super) fn subscribe(
+    pub(crate) fn subscribe(
         &mut self,
         recipient: &Recipient,
         wanted: &[Wanted],
@@ -206,7 +206,7 @@ impl Subscriptions {
     }
 
     /// Stores which symbols of a request were left out, each symbol once.
-    pub(super) fn leave_out(&mut self, connection: ConnectionId, left_out: Vec<LeftOut>) {
+    pub(crate) fn leave_out(&mut self, connection: ConnectionId, left_out: Vec<LeftOut>) {
         let Some(subscriber) = self.connections.get_mut(&connection) else { return };
         subscriber.left_out.retain(|old| left_out.iter().all(|new| new.symbol != old.symbol));
         subscriber.left_out.extend(left_out);
@@ -215,14 +215,14 @@ impl Subscriptions {
     }
 
     /// Returns the types of a connection's subscription to a stored security.
-    pub(super) fn types(&self, connection: ConnectionId, symbol: &Symbol) -> SubTypes {
+    pub(crate) fn types(&self, connection: ConnectionId, symbol: &Symbol) -> SubTypes {
         let has = |kind: &SubType| self.registry.has(connection, symbol, *kind);
         SubType::ALL.into_iter().filter(has).collect()
     }
 
     /// Ends subscriptions of a connection, and removes their queued pushes. Returns the securities
     /// that the connection no longer has in any type.
-    pub(super) fn unsubscribe(
+    pub(crate) fn unsubscribe(
         &mut self,
         connection: ConnectionId,
         symbols: &[Symbol],
@@ -240,7 +240,7 @@ impl Subscriptions {
     }
 
     /// Returns the connections, streams and securities with subscriptions.
-    pub(super) fn load(&self) -> PushLoad {
+    pub(crate) fn load(&self) -> PushLoad {
         let (mut connections, mut streams) = (0, 0);
         for id in self.registry.connections() {
             let counter = if is_stream(id) { &mut streams } else { &mut connections };
@@ -250,12 +250,12 @@ impl Subscriptions {
         PushLoad { connections, streams, securities, ..PushLoad::default() }
     }
 
-    pub(super) fn mailboxes(&self) -> Vec<Mailbox> {
+    pub(crate) fn mailboxes(&self) -> Vec<Mailbox> {
         self.connections.values().map(|subscriber| subscriber.mailbox.clone()).collect()
     }
 
     /// Closes a connection whose account was revoked.
-    pub(super) fn close_revoked(&self, connection: ConnectionId) {
+    pub(crate) fn close_revoked(&self, connection: ConnectionId) {
         if let Some(subscriber) = self.connections.get(&connection) {
             subscriber.mailbox.close(Kick::Revoked);
         }
@@ -263,14 +263,14 @@ impl Subscriptions {
 
     /// Returns the subscribed connections with their callers. Streams check their rights
     /// themselves.
-    pub(super) fn callers(&self) -> Vec<(access::ConnectionId, access::Caller)> {
+    pub(crate) fn callers(&self) -> Vec<(access::ConnectionId, access::Caller)> {
         let callers = self.connections.values();
         callers.filter_map(|subscriber| Some((subscriber.connection?, subscriber.who))).collect()
     }
 
     /// Ends a connection's subscriptions to securities that its account may no longer see, and
     /// removes their queued pushes. Returns the securities.
-    pub(super) fn restrict(
+    pub(crate) fn restrict(
         &mut self,
         connection: ConnectionId,
         holds: impl Fn(&Symbol) -> bool,
@@ -289,7 +289,7 @@ impl Subscriptions {
     }
 
     /// Ends all subscriptions of a connection, and removes their queued pushes.
-    pub(super) fn unsubscribe_all(&mut self, connection: ConnectionId) {
+    pub(crate) fn unsubscribe_all(&mut self, connection: ConnectionId) {
         self.registry.unsubscribe_all(connection);
         self.clocks.remove(&connection);
         self.remove_queued(connection);
@@ -306,27 +306,27 @@ impl Subscriptions {
     }
 
     /// Subscribes a connection to the clock.
-    pub(super) fn subscribe_clock(&mut self, connection: ConnectionId) {
+    pub(crate) fn subscribe_clock(&mut self, connection: ConnectionId) {
         self.clocks.insert(connection);
     }
 
     /// Ends a connection's subscription to the clock, and removes the queued pushes.
-    pub(super) fn unsubscribe_clock(&mut self, connection: ConnectionId) {
+    pub(crate) fn unsubscribe_clock(&mut self, connection: ConnectionId) {
         self.clocks.remove(&connection);
         self.remove_queued(connection);
     }
 
-    pub(super) fn has_clock(&self, connection: ConnectionId) -> bool {
+    pub(crate) fn has_clock(&self, connection: ConnectionId) -> bool {
         self.clocks.contains(&connection)
     }
 
     /// Returns the number of connections that subscribe to the clock.
-    pub(super) fn clocks(&self) -> usize {
+    pub(crate) fn clocks(&self) -> usize {
         self.clocks.len()
     }
 
     /// Queues a push of the clock for its subscribers, or for one of them.
-    pub(super) fn send_clock(&self, body: bytes::Bytes, to: Option<ConnectionId>) {
+    pub(crate) fn send_clock(&self, body: bytes::Bytes, to: Option<ConnectionId>) {
         let push = Arc::new(EncodedPush::of_clock(body));
         for connection in self.clocks.iter().filter(|id| to.is_none_or(|to| to == **id)) {
             if let Some(subscriber) = self.connections.get(connection) {
@@ -337,14 +337,14 @@ impl Subscriptions {
     }
 
     /// Returns the number of an account's streams.
-    pub(super) fn streams(&self, account: AccountId) -> usize {
+    pub(crate) fn streams(&self, account: AccountId) -> usize {
         // Ids of streams are the largest.
         let connections = self.accounts.get(&account);
         connections.map_or(0, |of| of.range(stream_id(0)..).count())
     }
 
     /// Describes a subscribed stream for lists.
-    pub(super) fn describe(&mut self, id: ConnectionId, info: StreamInfo) {
+    pub(crate) fn describe(&mut self, id: ConnectionId, info: StreamInfo) {
         if let Some(subscriber) = self.connections.get_mut(&id) {
             subscriber.stream = Some(info);
         }
@@ -352,7 +352,7 @@ impl Subscriptions {
 
     /// Returns the streams of an account, or of all accounts, oldest first, with their
     /// subscriptions.
-    pub(super) fn list_streams(&self, of: Option<AccountId>) -> Vec<(StreamInfo, Subscribed)> {
+    pub(crate) fn list_streams(&self, of: Option<AccountId>) -> Vec<(StreamInfo, Subscribed)> {
         let streams = self.connections.values().filter_map(|subscriber| subscriber.stream);
         let mut streams: Vec<_> = streams.filter(|info| of.is_none_or(|of| of == info.account)).collect();
         streams.sort_by_key(|info| info.number);
@@ -360,21 +360,21 @@ impl Subscriptions {
     }
 
     /// Ends all streams.
-    pub(super) fn close_streams(&self, kick: Kick) {
+    pub(crate) fn close_streams(&self, kick: Kick) {
         for (_, subscriber) in self.connections.iter().filter(|(id, _)| is_stream(**id)) {
             subscriber.mailbox.close(kick);
         }
     }
 
     /// Wakes all streams after the clock was moved.
-    pub(super) fn wake_streams(&self) {
+    pub(crate) fn wake_streams(&self) {
         for (_, subscriber) in self.connections.iter().filter(|(id, _)| is_stream(**id)) {
             subscriber.mailbox.wake();
         }
     }
 
     /// Ends the subscriptions of a closed connection, and stores which trades it did not receive.
-    pub(super) fn leave(&mut self, connection: ConnectionId, uptime: Duration) {
+    pub(crate) fn leave(&mut self, connection: ConnectionId, uptime: Duration) {
         let Some(subscriber) = self.connections.remove(&connection) else { return };
         self.clocks.remove(&connection);
         self.registry.unsubscribe_all(connection);
@@ -397,7 +397,7 @@ impl Subscriptions {
 
     /// Returns the first sequence number of trades that a client's previous connection did not
     /// receive, and removes the entry.
-    pub(super) fn missing(
+    pub(crate) fn missing(
         &mut self,
         lineage: Option<Lineage>,
         symbol: &Symbol,
@@ -408,13 +408,13 @@ impl Subscriptions {
     }
 
     /// Records that a connection has all trades of a security up to a sequence number.
-    pub(super) fn has_trades(&mut self, connection: ConnectionId, symbol: &Symbol, sequence: i64) {
+    pub(crate) fn has_trades(&mut self, connection: ConnectionId, symbol: &Symbol, sequence: i64) {
         if let Some(subscriber) = self.connections.get_mut(&connection) {
             subscriber.trades.entry(symbol.clone()).or_insert(sequence);
         }
     }
 
-    pub(super) fn of_connection(&self, connection: ConnectionId) -> Subscribed {
+    pub(crate) fn of_connection(&self, connection: ConnectionId) -> Subscribed {
         let list = self.registry.list(connection);
         Subscribed {
             list: list.map(|(symbol, types)| (symbol.clone(), types)).collect(),
@@ -424,7 +424,7 @@ impl Subscriptions {
     }
 
     /// Returns whether any connection receives a push.
-    pub(super) fn is_wanted(&self, push: &Push) -> bool {
+    pub(crate) fn is_wanted(&self, push: &Push) -> bool {
         let mut recipients = self.registry.recipients(push.symbol(), push.sub_type());
         let sees = |id| self.connections.get(&id).is_some_and(|subscriber| subscriber.sees(push.session()));
         recipients.any(sees)
@@ -432,7 +432,7 @@ impl Subscriptions {
 
     /// Queues a push for the subscribers for which `may_get` returns true. `wakeups` wakes them.
     /// Returns the number of subscribers that got the push, and the longest queue.
-    pub(super) fn send(
+    pub(crate) fn send(
         &mut self,
         push: Push,
         encode: impl Fn(&Push) -> bytes::Bytes,
@@ -472,7 +472,7 @@ impl Subscriptions {
     }
 
     /// Records a quote that was pushed under the machine clock.
-    pub(super) fn note_quote(&mut self, quote: &QuotePush) {
+    pub(crate) fn note_quote(&mut self, quote: &QuotePush) {
         let of_symbol = self.last_quotes.entry(quote.symbol.clone()).or_default();
         if let Some(last) = of_symbol.get_mut(usize::from(quote.session.code())) {
             *last = Some((quote.day, quote.figures, quote.time));
@@ -481,12 +481,12 @@ impl Subscriptions {
 
     /// Removes the quotes of securities without subscribers. `symbols` are the subscribed
     /// securities, ascending.
-    pub(super) fn forget_quotes(&mut self, symbols: &[Symbol]) {
+    pub(crate) fn forget_quotes(&mut self, symbols: &[Symbol]) {
         self.last_quotes.retain(|symbol, _| symbols.binary_search(symbol).is_ok());
     }
 
     /// Returns the time of the last quote of a session if it had these figures.
-    pub(super) fn last_time(
+    pub(crate) fn last_time(
         &self,
         symbol: &Symbol,
         session: Session,
@@ -497,12 +497,12 @@ impl Subscriptions {
     }
 
     /// Returns whether a connection gets overnight pushes.
-    pub(super) fn sees_overnight(&self, connection: ConnectionId) -> bool {
+    pub(crate) fn sees_overnight(&self, connection: ConnectionId) -> bool {
         self.connections.get(&connection).is_some_and(|subscriber| subscriber.overnight)
     }
 
     /// Queues a push for one connection.
-    pub(super) fn send_to(
+    pub(crate) fn send_to(
         &self,
         connection: ConnectionId,
         push: Push,
@@ -518,11 +518,11 @@ impl Subscriptions {
 
 /// The result of sending a push.
 #[derive(Debug, Default)]
-pub(super) struct Sent {
-    pub(super) count: usize,
-    pub(super) longest_queue: usize,
+pub(crate) struct Sent {
+    pub(crate) count: usize,
+    pub(crate) longest_queue: usize,
     /// The mailbox with the longest queue.
-    pub(super) slowest: Option<Mailbox>,
+    pub(crate) slowest: Option<Mailbox>,
 }
 
 impl Subscriber {

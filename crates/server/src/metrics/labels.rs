@@ -16,7 +16,7 @@ macro_rules! label {
                 match self { $($name::$variant => $text),+ }
             }
 
-            pub(super) fn index(self) -> usize {
+            pub(crate) fn index(self) -> usize {
                 self as usize
             }
         }
@@ -39,7 +39,7 @@ label! {
 }
 
 /// Like `label!`, with an additional variant for quote gateway commands, whose labels are in the
-/// command table (`dispatch.rs`).
+/// command table (`dispatch/mod.rs`).
 macro_rules! label_with_commands {
     ($(#[$about:meta])* $name:ident { $($variant:ident => $text:expr),+ $(,)? }) => {
         $(#[$about])*
@@ -54,7 +54,7 @@ macro_rules! label_with_commands {
                 match self { $name::Command(command) => command.text, $($name::$variant => $text),+ }
             }
 
-            pub(super) fn index(self) -> usize {
+            pub(crate) fn index(self) -> usize {
                 enum Index { $($variant),+ }
                 match self {
                     $name::Command(command) => command.row,

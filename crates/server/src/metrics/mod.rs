@@ -1,8 +1,7 @@
 //! Metrics. A request increments a few counters of its thread, which are found by index, without a
 //! lock, an allocation, a lookup by name, or contention with other processors. All other metrics
-//! are gathered when `/metrics` is read ([`gather`]).
+//! are gathered when `/metrics` is read (`http/watch/gather.rs`).
 
-mod gather;
 mod labels;
 mod process;
 mod pushes;
@@ -13,14 +12,14 @@ use std::time::Duration;
 
 use market::Timestamp;
 
-pub(crate) use gather::exposition;
 pub(crate) use labels::{
     Agent, Authenticated, COMMANDS_MAX, CliCommand, CommandLabel, Connection, Entry, Grant, Granted,
     Handshake, JobName, JobOutcome, Outcome, Reload, Task, TransportLabel,
 };
 pub use process::count_lost_log_lines;
-pub(crate) use process::disk;
+pub(crate) use process::{disk, lost_log_lines, process};
 pub(crate) use pushes::{PushLoad, PushMetrics};
+pub(crate) use text::{Kind, Text, seconds};
 
 /// Upper bounds of the duration buckets in nanoseconds. They range from an answer from memory to a
 /// client timeout.
@@ -73,7 +72,7 @@ impl Histogram {
         self.sum_ns.fetch_add(other.sum_ns.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.buckets.iter().all(|bucket| bucket.load(Ordering::Relaxed) == 0)
     }
 }
@@ -95,16 +94,16 @@ impl<const N: usize> Counters<N> {
         }
     }
 
-    fn get(&self, at: usize) -> u64 {
+    pub(crate) fn get(&self, at: usize) -> u64 {
         self.0.get(at).map_or(0, |counter| counter.load(Ordering::Relaxed))
     }
 }
 
 /// Counters of one task on one transport.
 #[derive(Debug, Default)]
-struct Requests {
-    outcomes: Counters<{ Outcome::COUNT }>,
-    durations: Histogram,
+pub(crate) struct Requests {
+    pub(crate) outcomes: Counters<{ Outcome::COUNT }>,
+    pub(crate) durations: Histogram,
 }
 
 impl Requests {
@@ -122,13 +121,13 @@ impl Requests {
 /// processors fetch them in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Stripe {
+pub(crate) struct Stripe {
     /// Indexed by transport, then by task.
     requests: Box<[Requests]>,
-    sent_bytes: Counters<{ TransportLabel::COUNT }>,
-    agents: Counters<{ Agent::COUNT }>,
-    cli_commands: Counters<{ CliCommand::COUNT }>,
-    candles: AtomicU64,
+    pub(crate) sent_bytes: Counters<{ TransportLabel::COUNT }>,
+    pub(crate) agents: Counters<{ Agent::COUNT }>,
+    pub(crate) cli_commands: Counters<{ CliCommand::COUNT }>,
+    pub(crate) candles: AtomicU64,
     cache_hits: AtomicU64,
     cache_misses: AtomicU64,
 }
@@ -163,15 +162,15 @@ impl Default for Stripe {
 #[derive(Debug)]
 pub(crate) struct Metrics {
     stripes: [Stripe; STRIPES],
-    quota_spends: AtomicU64,
-    credentials: Counters<{ Entry::COUNT * Authenticated::COUNT }>,
-    grants: Counters<{ Grant::COUNT * Granted::COUNT }>,
-    handshakes: Counters<{ Handshake::COUNT }>,
-    reloads: Counters<{ Reload::COUNT }>,
+    pub(crate) quota_spends: AtomicU64,
+    pub(crate) credentials: Counters<{ Entry::COUNT * Authenticated::COUNT }>,
+    pub(crate) grants: Counters<{ Grant::COUNT * Granted::COUNT }>,
+    pub(crate) handshakes: Counters<{ Handshake::COUNT }>,
+    pub(crate) reloads: Counters<{ Reload::COUNT }>,
     open: [AtomicI64; Connection::COUNT],
-    opened: Counters<{ Connection::COUNT }>,
-    pauses: AtomicU64,
-    jobs: [JobCounters; JobName::COUNT],
+    pub(crate) opened: Counters<{ Connection::COUNT }>,
+    pub(crate) pauses: AtomicU64,
+    pub(crate) jobs: [JobCounters; JobName::COUNT],
     pub(crate) pushes: PushMetrics,
 }
 
@@ -231,14 +230,14 @@ impl Metrics {
     }
 
     /// Returns the sum of all stripes for a transport and task.
-    fn requests(&self, transport: TransportLabel, task: Task) -> Requests {
+    pub(crate) fn requests(&self, transport: TransportLabel, task: Task) -> Requests {
         let all = Requests::default();
         let at = transport.index() * Task::COUNT + task.index();
         self.stripes.iter().filter_map(|stripe| stripe.requests.get(at)).for_each(|some| all.add(some));
         all
     }
 
-    fn sum(&self, of: impl Fn(&Stripe) -> u64) -> u64 {
+    pub(crate) fn sum(&self, of: impl Fn(&Stripe) -> u64) -> u64 {
         self.stripes.iter().map(of).fold(0, u64::saturating_add)
     }
 
@@ -341,9 +340,9 @@ const NEVER: i64 = i64::MIN;
 
 /// Counters of one job.
 #[derive(Debug)]
-struct JobCounters {
-    outcomes: Counters<{ JobOutcome::COUNT }>,
-    durations: Histogram,
+pub(crate) struct JobCounters {
+    pub(crate) outcomes: Counters<{ JobOutcome::COUNT }>,
+    pub(crate) durations: Histogram,
     succeeded_at: AtomicI64,
 }
 
@@ -369,7 +368,7 @@ impl JobCounters {
         self.durations.observe(took);
     }
 
-    fn succeeded_at(&self) -> Option<Timestamp> {
+    pub(crate) fn succeeded_at(&self) -> Option<Timestamp> {
         Some(self.succeeded_at.load(Ordering::Relaxed)).filter(|at| *at != NEVER).map(Timestamp)
     }
 }

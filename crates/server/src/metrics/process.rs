@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Memory, file descriptors and CPU time of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Process {
-    pub(super) resident_bytes: Option<u64>,
-    pub(super) virtual_bytes: Option<u64>,
-    pub(super) open_files: Option<u64>,
-    pub(super) files_max: Option<u64>,
-    pub(super) threads: Option<u64>,
+pub(crate) struct Process {
+    pub(crate) resident_bytes: Option<u64>,
+    pub(crate) virtual_bytes: Option<u64>,
+    pub(crate) open_files: Option<u64>,
+    pub(crate) files_max: Option<u64>,
+    pub(crate) threads: Option<u64>,
     /// User and system time in hundredths of a second, the unit of `/proc` on every Linux.
-    pub(super) cpu_ticks: Option<u64>,
+    pub(crate) cpu_ticks: Option<u64>,
 }
 
 /// Size and free space of a file system.
@@ -31,14 +31,14 @@ pub fn count_lost_log_lines(lines: u64) {
     LOG_LINES_LOST.fetch_add(lines, Ordering::Relaxed);
 }
 
-pub(super) fn lost_log_lines() -> u64 {
+pub(crate) fn lost_log_lines() -> u64 {
     LOG_LINES_LOST.load(Ordering::Relaxed)
 }
 
 /// Maximum number of file descriptors counted.
 const FILES_COUNTED_MAX: usize = 1_000_000;
 
-pub(super) fn process() -> Process {
+pub(crate) fn process() -> Process {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/self/{name}")).ok();
     let status = read("status").unwrap_or_default();
     let kilobytes = |name: &str| field(&status, name).and_then(|number| number.checked_mul(1024));

@@ -9,11 +9,11 @@ use super::Histogram;
 
 #[derive(Debug, Default)]
 pub(crate) struct PushMetrics {
-    pub(super) quotes: AtomicU64,
-    pub(super) trades: AtomicU64,
-    pub(super) unreachable: AtomicU64,
-    pub(super) slow_readers: AtomicU64,
-    pub(super) lag: Histogram,
+    pub(crate) quotes: AtomicU64,
+    pub(crate) trades: AtomicU64,
+    pub(crate) unreachable: AtomicU64,
+    pub(crate) slow_readers: AtomicU64,
+    pub(crate) lag: Histogram,
 }
 
 /// Subscriptions and queued pushes of this server.

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 use super::{BOUNDS_NS, Histogram};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Counter,
     Gauge,
     Histogram,
@@ -22,41 +22,41 @@ impl Kind {
 }
 
 /// Label names and values. The values are constants that need no escaping.
-pub(super) type Labels<'a> = [(&'a str, &'a str)];
+pub(crate) type Labels<'a> = [(&'a str, &'a str)];
 
 #[derive(Debug, Default)]
-pub(super) struct Text {
+pub(crate) struct Text {
     text: String,
     name: &'static str,
 }
 
 impl Text {
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.text
     }
 
     /// Starts a family, to which the following samples belong.
-    pub(super) fn family(&mut self, kind: Kind, name: &'static str, help: &str) -> &mut Text {
+    pub(crate) fn family(&mut self, kind: Kind, name: &'static str, help: &str) -> &mut Text {
         self.name = name;
         let kind = kind.as_str();
         self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
         self
     }
 
-    pub(super) fn sample(&mut self, labels: &Labels<'_>, value: impl Display) -> &mut Text {
+    pub(crate) fn sample(&mut self, labels: &Labels<'_>, value: impl Display) -> &mut Text {
         self.write("", labels, &value);
         self
     }
 
     /// Writes a family with one sample, or without a sample if the value is unknown.
-    pub(super) fn one(&mut self, kind: Kind, name: &'static str, help: &str, value: Option<impl Display>) {
+    pub(crate) fn one(&mut self, kind: Kind, name: &'static str, help: &str, value: Option<impl Display>) {
         self.family(kind, name, help);
         if let Some(value) = value {
             self.sample(&[], value);
         }
     }
 
-    pub(super) fn histogram(&mut self, labels: &Labels<'_>, histogram: &Histogram) {
+    pub(crate) fn histogram(&mut self, labels: &Labels<'_>, histogram: &Histogram) {
         let (counts, sum) = histogram.read();
         let mut so_far = 0_u64;
         for (bound, count) in BOUNDS_NS.iter().map(Some).chain([None]).zip(counts) {
@@ -84,7 +84,7 @@ impl Text {
 }
 
 /// Formats nanoseconds as seconds, exactly and without trailing zeros.
-pub(super) fn seconds(nanoseconds: u64) -> String {
+pub(crate) fn seconds(nanoseconds: u64) -> String {
     let (whole, part) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
     let text = format!("{whole}.{part:09}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

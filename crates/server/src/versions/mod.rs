@@ -1,6 +1,6 @@
 //! Dated versions of the API. Every change that clients can notice is a row in [`CHANGES`]. An
 //! account pinned to a date gets the newest response with the later rows undone. Only three files
-//! depend on API dates: `http/dated.rs` for HTTP requests, `dispatch.rs` for long-connection
+//! depend on API dates: `http/dated.rs` for HTTP requests, `dispatch/mod.rs` for long-connection
 //! commands, and `trade_listeners.rs` for pushes. For an account without a date, the only cost is
 //! one read of its terms.
 

@@ -51,7 +51,7 @@ struct AutoStep {
 
 /// When a world that steps automatically takes its next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NextStep {
+pub(crate) enum NextStep {
     Due,
     /// After this time, unless a client reports something earlier.
     In(Duration),
@@ -71,13 +71,13 @@ impl Clients {
     }
 
     /// Records that a connection has subscribed to quotes or order events.
-    pub(super) fn subscribed(&self, uptime: Duration) {
+    pub(crate) fn subscribed(&self, uptime: Duration) {
         let mut state = self.lock();
         state.ready_at = state.ready_at.map(|ready_at| ready_at.min(uptime));
     }
 
     /// Records that a connection was closed. Returns whether it was the last one.
-    pub(super) fn left(&self, connection: u64) -> bool {
+    pub(crate) fn left(&self, connection: u64) -> bool {
         let mut state = self.lock();
         let is_last = state.connections.remove(&connection).is_some() && state.connections.is_empty();
         if is_last {
@@ -90,34 +90,34 @@ impl Clients {
     }
 
     /// Records a request on a connection.
-    pub(super) fn requested(&self, uptime: Duration) {
+    pub(crate) fn requested(&self, uptime: Duration) {
         self.lock().requested(uptime);
     }
 
     /// Clears the records from before the clock was started.
-    pub(super) fn started(&self) {
+    pub(crate) fn started(&self) {
         let mut state = self.lock();
         (state.is_lost, state.step) = (false, None);
     }
 
     /// Returns whether the last connection was closed since the clock was started.
-    pub(super) fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.lock().is_lost
     }
 
     /// Returns how long a world without ready connections waits for them, or `None` if it has no
     /// connections.
-    pub(super) fn ready_in(&self, uptime: Duration) -> Option<Duration> {
+    pub(crate) fn ready_in(&self, uptime: Duration) -> Option<Duration> {
         self.lock().ready_at.map(|ready_at| ready_at.saturating_sub(uptime))
     }
 
     /// Returns whether all connections meet the need. Requests a report from those that do not.
-    pub(super) fn are_ready(&self, need: Need) -> bool {
+    pub(crate) fn are_ready(&self, need: Need) -> bool {
         self.lock().are_ready(need)
     }
 
     /// Waits until all pushes are in the sockets of the connections, for at most this time.
-    pub(super) fn wait_until_written(&self, limit: Duration) {
+    pub(crate) fn wait_until_written(&self, limit: Duration) {
         let began = Instant::now();
         let mut state = self.lock();
         while !state.are_ready(Need::InSocket) {
@@ -128,12 +128,12 @@ impl Clients {
     }
 
     /// Closes all connections and streams.
-    pub(super) fn close(&self, kick: Kick) {
+    pub(crate) fn close(&self, kick: Kick) {
         self.lock().connections.values().for_each(|mailbox| mailbox.close(kick));
     }
 
     /// Records that a connection has reported its flow.
-    pub(super) fn reported(&self) {
+    pub(crate) fn reported(&self) {
         // A waiting step holds this lock while it checks the connections, so it does not miss a
         // report.
         drop(self.lock());
@@ -143,7 +143,7 @@ impl Clients {
     /// Returns when a world that steps automatically takes its next step: after `quiet` without a
     /// request, counted from when the clients have read the pushes of the last step. The first step
     /// waits for the first request.
-    pub(super) fn next_step(&self, quiet: Duration, uptime: Duration) -> NextStep {
+    pub(crate) fn next_step(&self, quiet: Duration, uptime: Duration) -> NextStep {
         if !self.are_ready(Need::Answered) {
             return NextStep::Waits;
         }
@@ -161,7 +161,7 @@ impl Clients {
     }
 
     /// Records a step of a world that steps automatically.
-    pub(super) fn stepped(&self, at: Duration, quiet: Duration) {
+    pub(crate) fn stepped(&self, at: Duration, quiet: Duration) {
         self.lock().step = Some(AutoStep { at, quiet, answered_at: None });
     }
 
@@ -200,7 +200,7 @@ pub(crate) struct WorldRequest {
 }
 
 impl WorldRequest {
-    pub(super) fn begin(clients: Arc<Clients>, moving: Arc<Notify>, uptime: Duration) -> WorldRequest {
+    pub(crate) fn begin(clients: Arc<Clients>, moving: Arc<Notify>, uptime: Duration) -> WorldRequest {
         let mut state = clients.lock();
         state.in_work += 1;
         state.requested(uptime);

@@ -62,43 +62,43 @@ impl LineKind {
 
 /// The end of a log, and its unstored lines.
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(crate) struct Log {
     /// Number of the last line.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// Time of the last line.
     at: Timestamp,
     /// Number of the last step.
-    pub(super) step: u64,
+    pub(crate) step: u64,
     /// Number of the last journal entry.
-    pub(super) entries: u64,
-    pub(super) digest: Hash,
-    pub(super) unwritten: Vec<WorldLine>,
+    pub(crate) entries: u64,
+    pub(crate) digest: Hash,
+    pub(crate) unwritten: Vec<WorldLine>,
     /// Versions of securities that were recorded, by symbol: the version of the store, and the
     /// note.
-    pub(super) noted: HashMap<Symbol, (i64, Value)>,
+    pub(crate) noted: HashMap<Symbol, (i64, Value)>,
 }
 
 impl Log {
     /// Returns a log that ends with this line.
-    pub(super) fn after(line: Option<&WorldLine>) -> Log {
+    pub(crate) fn after(line: Option<&WorldLine>) -> Log {
         let Some(line) = line else { return Log::default() };
         let WorldLine { number, at, step, entries, digest, .. } = *line;
         Log { number, at, step, entries, digest, ..Log::default() }
     }
 
     /// Returns the log of a reset world. Its last line is now this one.
-    pub(super) fn reset_to(last: Option<&WorldLine>, at: Timestamp, actor: &str) -> Log {
+    pub(crate) fn reset_to(last: Option<&WorldLine>, at: Timestamp, actor: &str) -> Log {
         let mut log = Log::after(last);
         log.add(LineKind::Reset, at, json!({"to": at.to_string(), "by": actor}).to_string(), String::new());
         log
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.number >= LINES_MAX
     }
 
     /// Adds a line. Times never decrease, so that a log can be cut at an instant.
-    pub(super) fn add(&mut self, kind: LineKind, at: Timestamp, entry: String, request: String) {
+    pub(crate) fn add(&mut self, kind: LineKind, at: Timestamp, entry: String, request: String) {
         if kind.is_hashed() {
             let mut hash = Sha256::new();
             hash.update(self.digest);
@@ -144,7 +144,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 impl World {
     /// Reads the end of the stored log.
-    pub(super) fn read_log(&self, accounts: &Accounts) -> Result<(), StoreError> {
+    pub(crate) fn read_log(&self, accounts: &Accounts) -> Result<(), StoreError> {
         let last = accounts.last_world_line(self.account, u64::MAX)?;
         *self.log() = Log::after(last.as_ref());
         Ok(())
@@ -152,7 +152,7 @@ impl World {
 
     /// Adds a movement of the clock. `request` is not hashed, because equal runs may step
     /// differently.
-    pub(super) fn add_step(&self, now: Timestamp, step: u64, pushes: PushHash, request: &Value) {
+    pub(crate) fn add_step(&self, now: Timestamp, step: u64, pushes: PushHash, request: &Value) {
         let has_ended = now >= self.span.end();
         let entry =
             json!({"now": now.to_string(), "step": step, "ended": has_ended, "quote": pushes.shown()});
@@ -162,7 +162,7 @@ impl World {
     }
 
     /// Adds a note.
-    pub(super) fn note(&self, kind: LineKind, at: Timestamp, note: &Value) {
+    pub(crate) fn note(&self, kind: LineKind, at: Timestamp, note: &Value) {
         self.log().add(kind, at, note.to_string(), String::new());
     }
 }

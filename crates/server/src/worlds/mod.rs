@@ -1,34 +1,23 @@
 //! Worlds of this server: accounts with their own market clocks.
 //!
-//! This file stores the worlds in memory, by account, and changes their states. `step.rs` moves a
-//! clock to the end of a step and does the work up to there; `quote.rs` shows and steps the clock
-//! as a quote; `run.rs` moves running clocks, which wait for the clients in `clients.rs`; `past.rs`
-//! goes back and copies worlds; `set.rs` changes the first and the last instant; `next.rs` finds
-//! the next instant with work; `log.rs` and `record.rs` write the log; `remove.rs` deletes worlds.
-//!
-//! `write.rs` stores worlds, on condition that no other process has changed the row. `follow.rs`
-//! reads changed rows again.
+//! This file holds the worlds in memory, by account, and moves a clock from one state to the next.
+//! `clients.rs` knows the connections and requests of a world, `waiters.rs` the requests that wait for
+//! its clock, `log.rs` what has happened, `ahead.rs` what was read ahead. `write.rs` stores worlds, on
+//! condition that the row is where this server left it. `world_changes/` moves the clocks.
 
 mod ahead;
 mod clients;
 mod error;
-mod follow;
 mod log;
-mod next;
-mod past;
-mod quote;
-mod record;
-mod remove;
-mod run;
-mod set;
 mod span;
-mod step;
 mod waiters;
 mod write;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+};
 use std::time::Duration;
 
 use market::Timestamp;
@@ -37,23 +26,13 @@ use store::{AccountId, Accounts, Hash, WorldClock, WorldId, WorldRow};
 use tokio::sync::Notify;
 use world::{Change, Course, Settings, Span, State};
 
-use ahead::Ahead;
-pub(crate) use clients::{Clients, WorldRequest};
+pub(crate) use ahead::{Ahead, Minutes};
+pub(crate) use clients::{Clients, NextStep, WorldRequest};
 pub(crate) use error::WorldError;
 use error::wrong;
-pub(crate) use follow::{look, refresh};
-use log::Log;
-pub(crate) use log::{LineKind, PushHash, hex};
-pub(crate) use next::acts_at;
-pub(crate) use past::{begin_log, check_past, copy_account, copy_plain_account, reset};
-pub(crate) use quote::{ClockQuote, clock_quote, step_quote};
-pub(crate) use record::{log_lines, note_reads, note_subscription};
-pub(crate) use remove::{remove, remove_ended};
-pub(crate) use run::{RunRequest, lag_s, move_running, pause, pause_all, run};
-pub(crate) use set::set_span;
+pub(crate) use log::{LineKind, Log, PushHash, hex};
 use span::SharedSpan;
-pub(crate) use step::{Pushes, Stepped, Target, step};
-use waiters::Waiters;
+use waiters::{MovementGuard, Waiters};
 pub(crate) use waiters::{WAIT_MAX, Waiter};
 pub(crate) use write::WRITE_EVERY;
 
@@ -63,7 +42,7 @@ pub(crate) struct Worlds {
     loaded: RwLock<HashMap<AccountId, Arc<World>>>,
     /// Maximum number of worlds in the store.
     pub(crate) most: u32,
-    /// Maximum number of running worlds.
+    /// Maximum number of concurrently running worlds.
     pub(crate) running_max: u32,
     /// Notified when a world begins to run.
     pub(crate) moving: Arc<Notify>,
@@ -92,7 +71,7 @@ pub(crate) struct World {
     /// order is placed either before a movement or after it.
     acting: RwLock<()>,
     /// Held during a change of the world, so that changes do not overlap.
-    changing: Mutex<()>,
+    pub(crate) changing: Mutex<()>,
     /// The clock as stored. Held while the world is stored.
     stored: Mutex<WorldClock>,
     log: Mutex<Log>,
@@ -179,7 +158,7 @@ impl Worlds {
         self.loaded.write().unwrap_or_else(PoisonError::into_inner).remove(&account);
     }
 
-    fn all(&self) -> Vec<Arc<World>> {
+    pub(crate) fn all(&self) -> Vec<Arc<World>> {
         self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
@@ -191,7 +170,7 @@ impl Worlds {
     }
 
     /// Returns the running worlds, and those that resume with their next connection.
-    fn all_moving(&self) -> Vec<Arc<World>> {
+    pub(crate) fn all_moving(&self) -> Vec<Arc<World>> {
         let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
         loaded.values().filter(|world| world.is_moving()).cloned().collect()
     }
@@ -292,19 +271,39 @@ impl World {
         self.acting.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes requests wait, like a movement, until the result is dropped.
-    #[cfg(test)]
-    pub(crate) fn hold_clock(&self) -> waiters::MovementGuard {
+    /// Begins a movement of the clock: new requests wait until the result is dropped.
+    pub(crate) fn begin_movement(&self) -> MovementGuard {
         self.waiters.begin()
     }
 
-    fn is_moving(&self) -> bool {
+    /// Waits until no operation on the account is in progress, and keeps others from beginning until
+    /// the result is dropped.
+    pub(crate) fn end_operations(&self) -> RwLockWriteGuard<'_, ()> {
+        self.acting.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether requests wait for a movement, or have not begun since.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.waiters.has_waiting()
+    }
+
+    /// Returns whether the world was replaced by its row since the current change began.
+    pub(crate) fn was_taken_over(&self) -> bool {
+        self.taken_over.load(Ordering::Acquire)
+    }
+
+    /// Continues a change with the row that has replaced the world.
+    pub(crate) fn accept_row(&self) {
+        self.taken_over.store(false, Ordering::Release);
+    }
+
+    pub(crate) fn is_moving(&self) -> bool {
         let standing = self.lock();
         standing.state == State::Running || standing.is_alone
     }
 
     /// Lets the clock of a running world move up to just before an instant with work.
-    fn limit(&self, due: Timestamp) {
+    pub(crate) fn limit(&self, due: Timestamp) {
         self.lock().until = Timestamp(due.0 - 1);
     }
 
@@ -325,24 +324,29 @@ impl World {
     /// Waits until no other request changes the world.
     pub(crate) fn begin(&self) -> MutexGuard<'_, ()> {
         let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.taken_over.store(false, Ordering::Release);
+        self.accept_row();
         changing
     }
 
     /// Begins a change. Returns `None` if a request changes the world.
-    fn try_begin(&self) -> Option<MutexGuard<'_, ()>> {
+    pub(crate) fn try_begin(&self) -> Option<MutexGuard<'_, ()>> {
         let changing = match self.changing.try_lock() {
             Ok(changing) => changing,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        self.taken_over.store(false, Ordering::Release);
+        self.accept_row();
         Some(changing)
     }
 
     /// Stores a change of the state, and then makes it visible. The caller has begun the change.
-    fn put(&self, accounts: &Accounts, before: &Standing, after: Standing) -> Result<Standing, WorldError> {
-        if self.taken_over.load(Ordering::Acquire) {
+    pub(crate) fn put(
+        &self,
+        accounts: &Accounts,
+        before: &Standing,
+        after: Standing,
+    ) -> Result<Standing, WorldError> {
+        if self.was_taken_over() {
             return Err(WorldError::Moved);
         }
         let note = json!({"state": after.state.as_str(), "speed": after.settings.speed.to_string()});
@@ -353,7 +357,7 @@ impl World {
     }
 
     /// Returns an error if the clock cannot move because the log is full.
-    fn check_log(&self, accounts: &Accounts) -> Result<(), WorldError> {
+    pub(crate) fn check_log(&self, accounts: &Accounts) -> Result<(), WorldError> {
         if self.log().is_full() {
             return Err(WorldError::LogFull);
         }
@@ -361,11 +365,11 @@ impl World {
     }
 
     /// Replaces the state, unless another process has changed the world.
-    fn replace(&self, after: Standing) -> Result<(), WorldError> {
+    pub(crate) fn replace(&self, after: Standing) -> Result<(), WorldError> {
         let mut standing = self.lock();
         // The row of another process must not be replaced by a state that was computed before the
         // row was read.
-        if self.taken_over.load(Ordering::Acquire) {
+        if self.was_taken_over() {
             return Err(WorldError::Moved);
         }
         *standing = after;
@@ -374,27 +378,27 @@ impl World {
 
     /// Clears cached and unfinished movements, because the clock was set back or another process
     /// has moved it.
-    fn forget_ahead(&self) {
+    pub(crate) fn forget_ahead(&self) {
         *self.ahead() = Ahead::default();
         *self.unfinished() = None;
     }
 
     /// Records whether a movement has failed or was completed.
-    fn ended(&self, to: Timestamp, is_done: bool) {
+    pub(crate) fn ended(&self, to: Timestamp, is_done: bool) {
         let (mut unfinished, now) = (self.unfinished(), self.standing().now);
         let is_ahead = |at: &Timestamp| *at > now;
         *unfinished = if is_done { unfinished.filter(is_ahead) } else { Some(to).filter(is_ahead) };
     }
 
-    fn unfinished(&self) -> MutexGuard<'_, Option<Timestamp>> {
+    pub(crate) fn unfinished(&self) -> MutexGuard<'_, Option<Timestamp>> {
         self.unfinished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ahead(&self) -> MutexGuard<'_, Ahead> {
+    pub(crate) fn ahead(&self) -> MutexGuard<'_, Ahead> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn log(&self) -> MutexGuard<'_, Log> {
+    pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

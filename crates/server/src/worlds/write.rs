@@ -60,13 +60,13 @@ impl World {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn has_unwritten(&self) -> bool {
+    pub(crate) fn has_unwritten(&self) -> bool {
         self.is_unwritten.load(Ordering::Acquire)
     }
 
     /// Schedules a write of the changes. Writes now if too many lines are queued, or if there is no
     /// job that writes.
-    pub(super) fn will_write(&self, worlds: &Worlds, accounts: &Accounts) -> Result<(), WorldError> {
+    pub(crate) fn will_write(&self, worlds: &Worlds, accounts: &Accounts) -> Result<(), WorldError> {
         self.is_unwritten.store(true, Ordering::Release);
         if !worlds.writes_later || self.is_crowded() {
             return self.write_out(accounts);
@@ -87,7 +87,7 @@ impl World {
 
     /// Stores the clock, or a change that becomes visible afterwards, and the lines of the log.
     /// `cut` is the number of the first line to remove, and the remaining log.
-    pub(super) fn write(
+    pub(crate) fn write(
         &self,
         accounts: &Accounts,
         change: Option<Standing>,
@@ -97,7 +97,7 @@ impl World {
     }
 
     /// Like [`write`](World::write), with another first and last instant.
-    pub(super) fn write_with(
+    pub(crate) fn write_with(
         &self,
         accounts: &Accounts,
         change: Option<Standing>,
@@ -160,7 +160,7 @@ impl World {
 
     /// Replaces the world by its row if another process has changed it. Unstored changes of this
     /// server are lost. Returns whether the row exists.
-    pub(super) fn adopt(&self, accounts: &Accounts) -> Result<bool, WorldError> {
+    pub(crate) fn adopt(&self, accounts: &Accounts) -> Result<bool, WorldError> {
         // Held while reading, so that the row is not older than a concurrent write of this server.
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(row) = accounts.world_of(self.account)? else { return Ok(false) };
@@ -190,7 +190,7 @@ impl World {
 
     /// Sets the clock to the horizon of the account if that is later, because the server was killed
     /// before it stored the last steps.
-    pub(super) fn recover(&self, accounts: &Accounts) -> Result<(), StoreError> {
+    pub(crate) fn recover(&self, accounts: &Accounts) -> Result<(), StoreError> {
         let horizon = accounts.journal_head(self.account)?.map(|head| head.horizon.min(self.span.end()));
         let mut standing = self.lock();
         let Some(now) = horizon.filter(|horizon| *horizon > standing.now) else { return Ok(()) };

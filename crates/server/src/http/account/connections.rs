@@ -100,7 +100,7 @@ struct Stream {
 struct Subscriptions {
     /// Number of securities that the connection is subscribed to.
     count: usize,
-    /// Securities that are not stored yet.
+    /// Securities whose subscription is pending because they are not stored yet.
     waiting: Vec<String>,
     /// Symbols of subscription requests that are not subscribed, and why.
     left_out: Vec<LeftOut>,

@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Call, Problem, Site};
-use crate::live;
+use crate::pushes;
 use crate::refusal::Refusal;
 use crate::written::Instant;
 
@@ -57,7 +57,7 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
     let core = &site.core;
     core.market_clock().step_to(to).map_err(|error| wrong(&error.to_string()))?;
     // Answered when all pushes of the movement are queued.
-    live::publish(core).map_err(Refusal::from)?;
+    pushes::publish(core).map_err(Refusal::from)?;
     // Wake the jobs that process accounts up to the new time, instead of waiting for a request.
     core.listeners.sooner().notify_one();
     core.paper_levels.tally_soon();

@@ -5,13 +5,14 @@ use access::{Freshness, Secret};
 use hyper::Method;
 use hyper::header::{HeaderName, HeaderValue};
 
-use crate::command::SYMBOLS_MAX;
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::fields::QueryParameters;
 use crate::kit::{Admitted, Answer, Call, Site, cookies};
-use crate::live::{self, STREAMS_MAX, StreamCredentials};
+use crate::live::STREAMS_MAX;
+use crate::message::SYMBOLS_MAX;
+use crate::pushes::{self, StreamCredentials};
 use crate::refusal::Refusal;
 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -57,7 +58,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
         let cookie = call.header("cookie").unwrap_or_default();
         let session = cookies::session(cookie, site.is_https()).filter(|_| caller.who.is_browser());
         let session = session.map(|session| Secret::new(session.to_owned()));
-        let stream = live::open(core, StreamCredentials { caller, session }, call.peer, &symbols)?;
+        let stream = pushes::open(core, StreamCredentials { caller, session }, call.peer, &symbols)?;
         answer.extensions_mut().insert(stream.into_handle());
     }
     Ok(answer)

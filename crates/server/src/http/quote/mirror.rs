@@ -4,13 +4,13 @@
 use serde_json::{Map, Value};
 use wire::quote;
 
-use crate::command::undecodable;
 use crate::dispatch::{CommandRow, JsonReply};
 use crate::kit::doc::refusals::{BAD_REQUEST, NO_QUOTES, NOT_OFFERED, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Media, RefusalDoc, Tag, data};
 use crate::kit::envelope::{self, Empty, Problem};
 use crate::kit::json_text::without_zero_fractions;
 use crate::kit::{Admitted, Answer, Call, Site, allowance, counter};
+use crate::message::undecodable;
 use crate::refusal::Refusal;
 
 const fn mirror(id: &'static str, summary: &'static str, body: &'static [Media]) -> Doc {

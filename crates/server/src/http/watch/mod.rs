@@ -1,6 +1,8 @@
 //! Monitoring endpoints. `/healthz` and `/readyz` are public. `/metrics` and `/status` are
 //! available to programs on this machine, to operators, and to everyone on the internal listener.
 
+pub(super) mod gather;
+
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CACHE_CONTROL, HeaderValue};
@@ -10,11 +12,11 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::core::{DISK, OBSTACLES};
+use crate::facts;
 use crate::kit::doc::refusals::{FAILED, FORBIDDEN, UNAUTHENTICATED};
 use crate::kit::doc::{AnswerDoc, Credentials, Doc, Media, Tag};
 use crate::kit::{Answer, Audience, Call, Problem, Row, Site, Watcher, envelope};
 use crate::metrics::Task;
-use crate::{facts, metrics};
 
 /// Content type of the Prometheus text format.
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -88,7 +90,7 @@ fn no_icon() -> Answer {
 }
 
 fn exposition(_: &Call<'_>, site: &Site, _: Watcher) -> Result<Answer, Problem> {
-    Ok(envelope::respond(200, EXPOSITION, Bytes::from(metrics::exposition(site))))
+    Ok(envelope::respond(200, EXPOSITION, Bytes::from(gather::exposition(site))))
 }
 
 fn status(_: &Call<'_>, site: &Site, _: Watcher) -> Result<Answer, Problem> {

@@ -15,7 +15,8 @@ use super::span::checked_span;
 use crate::kit::Problem;
 use crate::kit::doc::refusals::{BAD_REQUEST, CONFLICT, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
-use crate::worlds::{self, LineKind, Standing, World, WorldError};
+use crate::world_changes;
+use crate::worlds::{LineKind, Standing, World, WorldError};
 
 pub(super) const CREATE: Doc =
     Doc::new(Tag::Account, "createWorld", "Create a world: an account with a market clock of its own")
@@ -164,11 +165,11 @@ impl OwnerRequest<'_> {
         let core = &self.site.core;
         let (now, settings) = (source.now(core.uptime()), source.standing().settings);
         let at = at.as_deref().map_or(Ok(now), instant)?;
-        worlds::check_past(core, &source, at).map_err(problem)?;
+        world_changes::check_past(core, &source, at).map_err(problem)?;
         let span = Span::new(at, source.span.end()).map_err(|error| wrong(&error.to_string()))?;
         let by = self.by.to_string();
         self.create_with(&name, span, settings, LineKind::Forked, |world| {
-            worlds::copy_account(core, &source, world.account, at, &by)
+            world_changes::copy_account(core, &source, world.account, at, &by)
         })
     }
 
@@ -205,9 +206,9 @@ impl OwnerRequest<'_> {
         let CreatedWorld { credentials, .. } = created.map_err(refused)?;
         let accounts = core.access.database();
         let world = core.worlds.of(&accounts, credentials.account_id).map_err(problem)?;
-        if let Err(error) = begin(&world).and_then(|()| worlds::begin_log(core, &world, kind)) {
+        if let Err(error) = begin(&world).and_then(|()| world_changes::begin_log(core, &world, kind)) {
             // Without its paper account, the world must not remain.
-            worlds::remove(core, &self.site.links, &world, &self.by).map_err(problem)?;
+            world_changes::remove(core, &self.site.links, &world, &self.by).map_err(problem)?;
             return Err(problem(error));
         }
         Ok(Created { world: self.shown(&world)?, credentials: WorldCredentials::of(credentials) })

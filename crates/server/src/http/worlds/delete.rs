@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::request::{ACCOUNT, NAME, OF_A_WORLD, OwnerRequest, problem};
 use crate::kit::Problem;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
-use crate::worlds;
+use crate::world_changes;
 
 pub(super) const DELETE: Doc =
     Doc::new(Tag::Account, "deleteWorld", "Delete a world that has ended, or has not begun")
@@ -25,7 +25,7 @@ pub(super) struct Deleted {
 impl OwnerRequest<'_> {
     pub(super) fn delete(&self) -> Result<Deleted, Problem> {
         let world = self.world()?;
-        worlds::remove(&self.site.core, &self.site.links, &world, &self.by).map_err(problem)?;
+        world_changes::remove(&self.site.core, &self.site.links, &world, &self.by).map_err(problem)?;
         Ok(Deleted { id: format!("w{}", world.id.0), name: world.name.clone() })
     }
 }

@@ -8,7 +8,8 @@ use store::WorldLine;
 use super::request::{ACCOUNT, NAME, OF_A_WORLD, OwnerRequest, problem, wrong};
 use crate::kit::Problem;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
-use crate::worlds::{self, hex};
+use crate::world_changes;
+use crate::worlds::hex;
 use crate::written::Instant;
 
 /// Maximum number of lines per response.
@@ -77,7 +78,7 @@ impl OwnerRequest<'_> {
         let limit = limit.filter(|limit| (1..=LINES_MAX).contains(limit));
         let limit = limit.ok_or_else(|| wrong(&format!("limit is a number from 1 to {LINES_MAX}")))?;
         let world = self.world()?;
-        let lines = worlds::log_lines(&self.site.core, &world, after, limit).map_err(problem)?;
+        let lines = world_changes::log_lines(&self.site.core, &world, after, limit).map_err(problem)?;
         let is_full = u32::try_from(lines.len()).is_ok_and(|count| count == limit);
         let next = lines.last().map(|line| line.number).filter(|_| is_full);
         Ok(WorldLog { lines: lines.into_iter().map(Line::from).collect(), next })

@@ -9,7 +9,7 @@ use super::shown::{AS_IT_IS_NOW, WorldDocument};
 use super::span::checked_span;
 use crate::kit::Problem;
 use crate::kit::doc::{Doc, Media, Tag};
-use crate::worlds;
+use crate::world_changes;
 
 pub(super) const SET: Doc =
     Doc::new(Tag::Account, "setWorld", "Change the start and the end of a world that has not begun")
@@ -43,7 +43,7 @@ impl OwnerRequest<'_> {
         let start = start.as_deref().map_or(Ok(known.start()), instant)?;
         let end = end.as_deref().map_or(Ok(known.end()), instant)?;
         let span = checked_span(core, start, Some(end))?;
-        if worlds::set_span(core, &world, span, &self.by.to_string()).map_err(problem)? {
+        if world_changes::set_span(core, &world, span, &self.by.to_string()).map_err(problem)? {
             self.site.links.close_set_back(world.account);
         }
         self.shown(&world)

@@ -9,7 +9,8 @@ use super::request::{ACCOUNT, NAME, OF_A_WORLD, OwnRequest, OwnerRequest, proble
 use crate::kit::doc::refusals::NOT_FOUND;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::{Problem, Site};
-use crate::worlds::{self, Standing, World, hex};
+use crate::world_changes;
+use crate::worlds::{Standing, World, hex};
 use crate::written::{self, Instant};
 
 pub(super) const LIST: Doc = Doc::new(Tag::Account, "worlds", "List the account's worlds")
@@ -120,7 +121,7 @@ impl WorldDocument {
             orders: site.core.paper.order_count(world.account).map_err(Problem::from_paper)?,
             stop_at: stop_at.map(Instant::utc),
             paused_alone: is_alone,
-            lag_s: worlds::lag_s(world, site.core.uptime()),
+            lag_s: world_changes::lag_s(world, site.core.uptime()),
             late: world.clients.late(),
             created_at: Instant::utc(world.created_at),
         })

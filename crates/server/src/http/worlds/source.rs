@@ -9,7 +9,8 @@ use store::AccountId;
 use super::request::{OwnerRequest, instant, problem, wrong};
 use crate::core::Core;
 use crate::kit::Problem;
-use crate::worlds::{self, World, WorldError};
+use crate::world_changes;
+use crate::worlds::{World, WorldError};
 
 /// An account as of an instant.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ impl OwnerRequest<'_> {
             None => (self.owner.id, name),
         };
         let world = core.worlds.named(&core.access.database(), owner, name).map_err(problem)?;
-        worlds::check_past(core, &world, at).map_err(problem)?;
+        world_changes::check_past(core, &world, at).map_err(problem)?;
         Ok(world)
     }
 
@@ -86,8 +87,8 @@ impl Source {
     /// Copies the account to that of a new world.
     pub(super) fn copy(&self, core: &Core, to: AccountId, by: &str) -> Result<(), WorldError> {
         match &self.of {
-            SourceOf::Account(account) => worlds::copy_plain_account(core, *account, to, self.at, by),
-            SourceOf::World(world) => worlds::copy_account(core, world, to, self.at, by),
+            SourceOf::Account(account) => world_changes::copy_plain_account(core, *account, to, self.at, by),
+            SourceOf::World(world) => world_changes::copy_account(core, world, to, self.at, by),
         }
     }
 }

@@ -7,7 +7,7 @@ use world::Span;
 use super::request::wrong;
 use crate::core::Core;
 use crate::kit::Problem;
-use crate::worlds::acts_at;
+use crate::world_changes::acts_at;
 
 /// Returns the first and the last instant of a world. The default of `end` is the instant at which
 /// the last stored candle can fill orders. There must be candles between the two, because an empty

@@ -16,7 +16,8 @@ use super::shown::{AS_IT_IS_NOW, WorldDocument, optional_speed_schema};
 use crate::kit::doc::refusals::{BAD_REQUEST, CONFLICT, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Call, Problem, Site};
-use crate::worlds::{self, Pushes, RunRequest, Stepped, Target, World};
+use crate::world_changes::{self, Pushes, RunRequest, Stepped, Target};
+use crate::worlds::World;
 use crate::written::Instant;
 
 const ABOUT: &str = "Without a body, the clock goes to the next instant at which something happens: a \
@@ -193,16 +194,16 @@ fn run(call: &Call<'_>, site: &Site, world: &Arc<World>) -> Result<(), Problem> 
     let Run { speed, stop_at } = if call.body.is_empty() { Run::default() } else { call.json()? };
     let speed = speed.as_ref().map(parse_speed).transpose()?;
     let stop_at = stop_at.as_deref().map(instant).transpose()?;
-    worlds::run(&site.core, world, RunRequest { speed, stop_at }).map(drop).map_err(problem)
+    world_changes::run(&site.core, world, RunRequest { speed, stop_at }).map(drop).map_err(problem)
 }
 
 fn pause(site: &Site, world: &Arc<World>) -> Result<(), Problem> {
-    worlds::pause(&site.core, world).map(drop).map_err(problem)
+    world_changes::pause(&site.core, world).map(drop).map_err(problem)
 }
 
 fn step(call: &Call<'_>, site: &Site, world: &Arc<World>) -> Result<Moved, Problem> {
     let wish: Step = if call.body.is_empty() { Step::default() } else { call.json()? };
-    let stepped = worlds::step(&site.core, world, wish.target()?, None).map_err(problem)?;
+    let stepped = world_changes::step(&site.core, world, wish.target()?, None).map_err(problem)?;
     let Stepped { now, moved_s, pushes: Pushes { quote, trade, has_jumped, .. }, step, state } = stepped;
     let pushes = WorldPushes { quote, trade };
     Ok(Moved { now: Instant::utc(now), moved_s, pushes, jumped: has_jumped, step, state: state.as_str() })
@@ -229,7 +230,7 @@ impl OwnerRequest<'_> {
         let Reset { at } = if self.call.body.is_empty() { Reset::default() } else { self.call.json()? };
         let world = self.world()?;
         let at = at.as_deref().map_or(Ok(world.span.start()), instant)?;
-        worlds::reset(&self.site.core, &world, at, &self.by.to_string()).map_err(problem)?;
+        world_changes::reset(&self.site.core, &world, at, &self.by.to_string()).map_err(problem)?;
         self.site.links.close_set_back(world.account);
         self.shown(&world)
     }
@@ -238,7 +239,7 @@ impl OwnerRequest<'_> {
         let world = self.world()?;
         let core = &self.site.core;
         if world.standing().state == State::Running {
-            worlds::pause(core, &world).map_err(problem)?;
+            world_changes::pause(core, &world).map_err(problem)?;
         }
         world.change(&core.access.database(), Change::End, core.uptime()).map_err(problem)?;
         core.world_lives.wake_streams(world.account);

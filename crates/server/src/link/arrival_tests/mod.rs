@@ -16,7 +16,7 @@ use wire::quote::{
 };
 
 use super::house::{Far, House, Kind, Seen};
-use crate::live;
+use crate::pushes;
 
 mod random;
 
@@ -68,7 +68,7 @@ impl Market {
     /// Moves the clock to a second after 09:32, and publishes due pushes.
     fn tick(&self, at: i64) {
         self.set(at);
-        live::publish(&self.house.core).unwrap();
+        pushes::publish(&self.house.core).unwrap();
     }
 
     /// Returns the response of command 11.
@@ -138,7 +138,7 @@ impl Market {
     fn publish(&self, now: Timestamp) {
         let core = &self.house.core;
         core.with_reader(|reader| core.ingest.merge(reader, now)).unwrap();
-        live::publish(core).unwrap();
+        pushes::publish(core).unwrap();
     }
 
     /// Returns the next packet that is not a ping.
@@ -463,7 +463,7 @@ async fn a_row_is_pushed_once_and_only_after_it_is_readable() {
     };
     let ingest = &market.house.core.ingest;
     ingest.candles(&market.head(false), vec![Ok(row)], now).unwrap();
-    live::publish(&market.house.core).unwrap();
+    pushes::publish(&market.house.core).unwrap();
     market.nothing_more().await;
     market.publish(now);
     market.prints().await;

@@ -5,7 +5,6 @@ use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -22,11 +21,11 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use wire::quote::{Command, PushQuote, PushTrades};
 use world::{Speed, State};
 
+use super::Channel;
 use super::request::{Excess, Wish, subscribe_to};
-use super::subscriptions::{LeftOut, StreamInfo, stream_id};
-use super::{Channel, Live, Subscribed};
 use crate::caller::Caller;
 use crate::core::Core;
+use crate::live::{LeftOut, Live, StreamInfo, Subscribed, stream_id};
 use crate::mailbox::{Flow, Kick, Mail, Mailbox, MailboxReader, Push};
 use crate::market_clock::ClockSpeed;
 use crate::refusal::Refusal;
@@ -96,7 +95,7 @@ enum ClockState {
 #[derive(Serialize)]
 struct First<'a> {
     symbols: Vec<&'a str>,
-    /// Securities that are not stored yet.
+    /// Securities whose subscription is pending because they are not stored yet.
     waiting: Vec<&'a str>,
     left_out: Vec<LeftOutSymbol<'a>>,
 }
@@ -134,7 +133,7 @@ pub(crate) fn open(
     symbols: &[String],
 ) -> Result<EventStream, Refusal> {
     let source = Source::of(core, &credentials.caller)?;
-    let number = core.live.streams.fetch_add(1, Ordering::Relaxed);
+    let number = core.live.number_stream();
     let id = stream_id(number);
     let (mailbox, reader) = Mailbox::new(core.limits.push_queue);
     let caller = credentials.caller;

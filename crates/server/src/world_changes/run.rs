@@ -11,12 +11,11 @@ use std::time::{Duration, Instant};
 use market::Timestamp;
 use world::{Auto, Change, Course, Speed, State, TradingHours};
 
-use super::clients::NextStep;
 use super::next::next;
 use super::step::{finish, move_to};
-use super::{Standing, World, WorldError};
 use crate::core::Core;
 use crate::mailbox::{ClosedBy, Kick, Need};
+use crate::worlds::{NextStep, Standing, World, WorldError};
 
 /// Maximum duration of one run of the job. Worlds that were started during the run are found by the
 /// next one.
@@ -158,7 +157,7 @@ fn forget(core: &Core, world: &World) {
 /// Moves one running world to its next instant with work, if that is due.
 fn turn(core: &Core, world: &Arc<World>) -> Result<Turn, WorldError> {
     // Requests that waited for the last movement are served before the next one.
-    if world.waiters.has_waiting() {
+    if world.has_waiting() {
         return Ok(Turn::Waits(LOOK_SOON));
     }
     let Some(_changing) = world.try_begin() else { return Ok(Turn::Waits(LOOK_SOON)) };

@@ -1,4 +1,5 @@
-//! Moves a world back to an instant, and copies a world as of an instant.
+//! Moves a world back to an instant, changing the first and the last instant of a world
+//! that has not begun, and copies a world as of an instant.
 
 use market::Timestamp;
 use paper::{JournalOperation, PaperError};
@@ -6,10 +7,9 @@ use serde_json::{Value, json};
 use store::{AccountId, Accounts, StoreError, WorldLine};
 use world::{Change, Settings, Span, State};
 
-use super::log::Log;
-use super::{LineKind, Standing, World, WorldError};
 use crate::core::Core;
 use crate::mailbox::Kick;
+use crate::worlds::{LineKind, Log, Standing, World, WorldError};
 
 /// Field of the note at the beginning of a world's log.
 const COPIED_AT: &str = "copied_at";
@@ -66,7 +66,7 @@ pub(crate) fn reset(core: &Core, world: &World, at: Timestamp, actor: &str) -> R
 
 /// Returns the first note of a world's log. `copied_at` is the instant up to which the account was
 /// copied.
-pub(super) fn beginning(span: Span, settings: &Settings, copied_at: Option<Timestamp>) -> Value {
+fn beginning(span: Span, settings: &Settings, copied_at: Option<Timestamp>) -> Value {
     let (start, end) = (span.start().to_string(), span.end().to_string());
     let mut note = json!({"start": start, "end": end, "settings": settings.to_string()});
     if let (Some(at), Some(fields)) = (copied_at, note.as_object_mut()) {
@@ -85,16 +85,62 @@ fn copied_at(core: &Core, world: &World, kind: LineKind) -> Result<Option<Timest
 
 /// Returns the instant up to which the account of a world was copied, according to the first line
 /// of its log.
-pub(super) fn horizon_of(first: &WorldLine) -> Option<Timestamp> {
+fn horizon_of(first: &WorldLine) -> Option<Timestamp> {
     let note: Value = serde_json::from_str(&first.entry).ok()?;
     access::parse_instant(note.get(COPIED_AT)?.as_str()?).ok()
 }
 
 /// Returns the first line of a world's own log.
-pub(super) fn first_line(accounts: &Accounts, world: &World) -> Result<Option<WorldLine>, StoreError> {
+fn first_line(accounts: &Accounts, world: &World) -> Result<Option<WorldLine>, StoreError> {
     match accounts.last_world_line_of(world.account, LineKind::Forked.as_str())? {
         Some(forked) => Ok(Some(forked)),
         None => accounts.last_world_line_of(world.account, LineKind::Created.as_str()),
+    }
+}
+
+/// Changes the span of a world. A new start resets the account to the initial state of the world,
+/// because its clock may be set back. Returns whether it was reset; in that case the caller closes
+/// the connections.
+pub(crate) fn set_span(core: &Core, world: &World, span: Span, actor: &str) -> Result<bool, WorldError> {
+    let _changing = world.begin();
+    let before = world.standing();
+    let state = before.state.after(Change::Set)?;
+    let (known, accounts) = (world.span.get(), core.access.database());
+    if span.start() == known.start() {
+        if span != known {
+            world.note(LineKind::Changed, before.now, &json!({"end": span.end().to_string()}));
+            world.write_with(&accounts, Some(before), None, Some(span))?;
+        }
+        return Ok(false);
+    }
+    world.add_events(core)?;
+    world.write_out(&accounts)?;
+    let first = first_line(&accounts, world)?.ok_or(WorldError::Unknown)?;
+    let copied_at = horizon_of(&first);
+    if let Some(at) = copied_at.filter(|at| span.start() < *at) {
+        return Err(WorldError::BeforeCopy { start: span.start(), at });
+    }
+    let last = accounts.last_world_line(world.account, first.number)?;
+    let mut remaining = Log::after(last.as_ref());
+    let kind = if first.kind == LineKind::Forked.as_str() { LineKind::Forked } else { LineKind::Created };
+    let note = beginning(span, &before.settings, copied_at);
+    remaining.add(kind, span.start(), note.to_string(), String::new());
+    let step = remaining.step;
+    let after = Standing { state, step, ..Standing::at_start(span, before.settings) };
+    world.write_with(&accounts, Some(after), Some((first.number, remaining)), Some(span))?;
+    world.forget_ahead();
+    core.world_lives.forget(world.account, Kick::ClockSetBack);
+    let standing = core.paper.standing(world.account)?;
+    if standing.entries == first.entries && standing.horizon == copied_at {
+        return Ok(true);
+    }
+    let machine = core.machine_now();
+    let name = core.paper.free_cut_name(world.account, machine)?;
+    let operation = JournalOperation { name: &name, actor, reason: "the start was changed", machine };
+    let keep = (copied_at.unwrap_or_default(), Some(first.entries));
+    match core.paper.rewind_world(world.account, keep, &operation) {
+        Ok(_) | Err(PaperError::NoJournal) => Ok(true),
+        Err(error) => Err(error.into()),
     }
 }
 

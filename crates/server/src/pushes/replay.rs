@@ -1,7 +1,6 @@
 //! Publishes pushes up to the market time. Under a set clock, these are the pushes of all stored
 //! candles between the last published instant and now.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use access::Demand;
@@ -12,13 +11,11 @@ use market::{Session, Symbol, Timestamp};
 use store::Reader;
 
 use super::Channel;
-use super::arrivals::Arrivals;
-use super::missed::{Missed, Recent};
-use super::movement::{Movement, SlowReaders};
-use super::schedule::{Change, Scheduled, scheduled};
-use super::stored::{Stored, is_by_day, last_quote, next_trade};
-use super::subscriptions::{Pull, Recipient};
 use crate::core::Core;
+use crate::live::{
+    Ahead, Arrivals, Change, Latest, Missed, Movement, Publisher, Pull, Recipient, Scheduled, SlowReaders,
+    Stored, is_by_day, last_quote, next_trade, scheduled,
+};
 use crate::mailbox::Mailbox;
 use crate::market_clock::ClockSpeed;
 use crate::quote_push::{ClockPush, encode, encode_clock, header};
@@ -38,51 +35,6 @@ const LOADS_MAX: usize = 4;
 pub(super) const RESENT_ROOM: usize = 596;
 /// Maximum age of a candle request whose subsequent pushes are repeated, in market seconds.
 const PULL_MAX: i64 = 86_400;
-
-/// What was published, and the last quotes of subscribed securities.
-#[derive(Debug, Default)]
-pub(super) struct Publisher {
-    /// All pushes up to this instant have been sent.
-    until: Option<Timestamp>,
-    /// The next market time at which something may be published. `None` before the first run.
-    next: Option<Timestamp>,
-    /// Store version of the cached quotes.
-    version: i64,
-    latest: HashMap<Symbol, Latest>,
-    /// Minute of the cached quotes, under the machine clock.
-    minute: i64,
-    arrivals: Arrivals,
-    recent: Recent,
-    /// The version of the accounts, and the market minute, at which all rights were checked.
-    checked: Option<(i64, i64)>,
-    /// Hash of the pushes of a world since its last step.
-    hash: PushHash,
-    ahead: Ahead,
-    /// Number of movements of the server's clock.
-    steps: u64,
-}
-
-/// Pushes that are due after the last published instant, in order. Only worlds compute pushes
-/// ahead, because a world takes many small steps.
-#[derive(Debug, Default)]
-struct Ahead {
-    /// The securities of `dues`. `version` is the store version.
-    symbols: Vec<Symbol>,
-    version: i64,
-    /// All pushes up to this instant are in `dues`.
-    through: Option<Timestamp>,
-    dues: VecDeque<Due>,
-    /// The first trade after that instant.
-    next: Option<Timestamp>,
-}
-
-/// The last quote push of a security, which later subscribers get first.
-#[derive(Clone, Debug, Default)]
-struct Latest {
-    of_any_session: Option<QuotePush>,
-    /// The same for connections without overnight pushes.
-    without_overnight: Option<QuotePush>,
-}
 
 /// The result of publishing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -246,7 +198,7 @@ impl Publisher {
             if !self.ahead.knows(symbols, version, until) {
                 let further = if core.world().is_some() { ahead_s(symbols.len()) } else { 0 };
                 let through = until.max(Timestamp(from.0.saturating_add(further)));
-                self.ahead = Ahead::read(core, reader, symbols, (from, through))?;
+                self.ahead = read_ahead(core, reader, symbols, (from, through))?;
                 self.ahead.version = version;
             }
             Ok::<_, HistoryError>(())
@@ -725,43 +677,25 @@ fn ahead_s(securities: usize) -> i64 {
     1_800 / i64::try_from(securities).unwrap_or(i64::MAX).max(1)
 }
 
-impl Ahead {
-    /// Reads the pushes after `from` and up to `through`.
-    fn read(
-        core: &Channel<'_>,
-        reader: &mut Reader,
-        symbols: &[Symbol],
-        (from, through): (Timestamp, Timestamp),
-    ) -> Result<Ahead, HistoryError> {
-        let (mut dues, mut next) = (Vec::new(), None);
-        for symbol in symbols {
-            let stored = Stored::read_window(&core.history, reader, symbol, from, through).map(Some);
-            let Some(stored) = unless_damaged(stored)? else {
-                reader.view().doubt(symbol);
-                continue;
-            };
-            dues.extend(stored.replay().between(from, through));
-            next = next.into_iter().chain(stored.next_trade(through)).min();
-        }
-        dues.sort_by(|a, b| (a.at, a.phase, &a.symbol).cmp(&(b.at, b.phase, &b.symbol)));
-        Ok(Ahead { symbols: symbols.to_vec(), version: 0, through: Some(through), dues: dues.into(), next })
+/// Reads the pushes after `from` and up to `through`.
+fn read_ahead(
+    core: &Channel<'_>,
+    reader: &mut Reader,
+    symbols: &[Symbol],
+    (from, through): (Timestamp, Timestamp),
+) -> Result<Ahead, HistoryError> {
+    let (mut dues, mut next) = (Vec::new(), None);
+    for symbol in symbols {
+        let stored = Stored::read_window(&core.history, reader, symbol, from, through).map(Some);
+        let Some(stored) = unless_damaged(stored)? else {
+            reader.view().doubt(symbol);
+            continue;
+        };
+        dues.extend(stored.replay().between(from, through));
+        next = next.into_iter().chain(stored.next_trade(through)).min();
     }
-
-    fn knows(&self, symbols: &[Symbol], version: i64, until: Timestamp) -> bool {
-        self.through >= Some(until) && self.version == version && self.symbols == symbols
-    }
-
-    /// Removes and returns the pushes up to an instant.
-    fn take(&mut self, until: Timestamp) -> Vec<Due> {
-        let count = self.dues.partition_point(|due| due.at <= until);
-        self.dues.drain(..count).collect()
-    }
-
-    /// Returns when the next push may be due. All pushes up to `until` were removed.
-    fn next_after(&self, until: Timestamp) -> Option<Timestamp> {
-        let due = self.dues.front().map(|due| due.at);
-        due.into_iter().chain(self.next).min().filter(|next| *next > until)
-    }
+    dues.sort_by(|a, b| (a.at, a.phase, &a.symbol).cmp(&(b.at, b.phase, &b.symbol)));
+    Ok(Ahead { symbols: symbols.to_vec(), version: 0, through: Some(through), dues: dues.into(), next })
 }
 
 /// Returns the queue length from which no more pushes are repeated.
@@ -772,15 +706,6 @@ fn resent_max(to: &Recipient) -> usize {
 /// Returns the start of the next minute. Candles open and act at whole minutes.
 fn next_minute(now: Timestamp) -> Timestamp {
     Timestamp(now.0.saturating_add(60 - now.0.rem_euclid(60)))
-}
-
-impl Latest {
-    fn update(&mut self, quote: &QuotePush) {
-        self.of_any_session = Some(quote.clone());
-        if quote.session != Session::Overnight {
-            self.without_overnight = Some(quote.clone());
-        }
-    }
 }
 
 /// Ends subscriptions whose account was revoked or has lost the right to a market.

@@ -9,9 +9,8 @@ use store::{JournalHead, Reader};
 use trading::Account;
 use world::TradingHours;
 
-use super::ahead::Minutes;
-use super::{World, WorldError};
 use crate::core::Core;
+use crate::worlds::{Minutes, World, WorldError};
 
 /// Longest time from the stamp of a minute to the instant from which it fills orders: one minute,
 /// or a closing auction of ten minutes.

@@ -3,10 +3,10 @@
 use access::Actor;
 use world::{Change, State};
 
-use super::{World, WorldError};
 use crate::core::Core;
 use crate::links::Links;
 use crate::mailbox::{ClosedBy, Kick};
+use crate::worlds::{World, WorldError};
 
 /// Maximum number of worlds that one portion of the job deletes.
 const PORTION: u32 = 16;

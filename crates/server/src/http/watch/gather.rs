@@ -6,13 +6,13 @@ use access::{AuditFilter, DatabaseState};
 use history::ingest::Counts;
 use market::{Market, Timestamp};
 
-use super::text::{Kind, Text};
-use super::{
-    Agent, Authenticated, CliCommand, Connection, Counters, Entry, Grant, Granted, Handshake, JobName,
-    JobOutcome, Metrics, Outcome, Reload, Task, TransportLabel, disk, process,
-};
 use crate::facts;
 use crate::kit::Site;
+use crate::metrics::{
+    Agent, Authenticated, CliCommand, Connection, Counters, Entry, Grant, Granted, Handshake, JobName,
+    JobOutcome, Kind, Metrics, Outcome, Reload, Task, Text, TransportLabel, disk, lost_log_lines, process,
+    seconds,
+};
 
 /// Returns all metrics in the Prometheus text format. `application/openmetrics-text` has more
 /// requirements, and every scraper accepts the older format.
@@ -423,17 +423,17 @@ fn jobs(metrics: &Metrics, text: &mut Text) {
 }
 
 fn of_process(site: &Site, text: &mut Text) {
-    let lost = process::lost_log_lines();
+    let lost = lost_log_lines();
     let help = "Log lines dropped because the log could not be written.";
     text.one(Kind::Counter, "chandler_log_lines_lost_total", help, Some(lost));
-    let process = process::process();
+    let process = process();
     let one = |text: &mut Text, name, help, value: Option<u64>| text.one(Kind::Gauge, name, help, value);
     one(text, "process_resident_memory_bytes", "Resident memory.", process.resident_bytes);
     one(text, "process_virtual_memory_bytes", "Virtual memory.", process.virtual_bytes);
     one(text, "process_open_fds", "Open file descriptors.", process.open_files);
     one(text, "process_max_fds", "Maximum number of open file descriptors.", process.files_max);
     one(text, "process_threads", "Threads.", process.threads);
-    let cpu = process.cpu_ticks.map(|ticks| super::text::seconds(ticks.saturating_mul(10_000_000)));
+    let cpu = process.cpu_ticks.map(|ticks| seconds(ticks.saturating_mul(10_000_000)));
     text.one(Kind::Counter, "process_cpu_seconds_total", "User and system CPU time.", cpu);
     let started = Some(site.core.started_at.0);
     text.one(Kind::Gauge, "process_start_time_seconds", "Start time of the server.", started);

@@ -1,5 +1,8 @@
 //! Static table of commands by number. Decodes requests from protobuf or JSON into the command's
-//! types, and encodes the responses.
+//! types, and encodes the responses. `profile.rs` is the command that announces the rate limits of
+//! the table.
+
+mod profile;
 
 use access::Permit;
 use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
@@ -9,15 +12,16 @@ use wire::command;
 use crate::caller::Caller;
 use crate::command::{
     CalcIndexes, CapitalDistribution, CapitalFlow, Command, HistoryCandles, Intraday, LatestCandles,
-    LatestTradesCommand, Pace, Profile, Quotes, Reply, Request, Response, StaticInfo, TradingDays,
-    TradingSessions, undecodable,
+    LatestTradesCommand, Pace, Quotes, StaticInfo, TradingDays, TradingSessions,
 };
 use crate::core::Core;
+use crate::message::{Reply, Request, Response, undecodable};
 use crate::metrics::{COMMANDS_MAX, CommandLabel, Task};
 use crate::refusal::Refusal;
 use crate::route::{self, BlockingWork, Memory, Work};
 use crate::versions::Dated;
 use crate::workers::Share;
+use profile::Profile;
 
 /// Supported commands, sorted by number.
 const COMMANDS: &[CommandRow] = &[

@@ -4,6 +4,7 @@ use access::{Demand, Fit, Lineage, Permit};
 use feed::{ConnectionId, FirstPush, SubType, SubTypes};
 use market::Symbol;
 use prost::Message;
+use serde_json::json;
 use wire::command::{SUBSCRIBE, SUBSCRIPTIONS, UNSUBSCRIBE};
 use wire::quote::{
     SubscribeRequest, Subscription, SubscriptionsResponse, UnsubscribeRequest, UnsubscribeResponse,
@@ -11,22 +12,24 @@ use wire::quote::{
 use world::Reserved;
 
 use super::replay::RESENT_ROOM;
-use super::subscriptions::{LeftOut, NO_RIGHT, Pull, Recipient, STREAMS_MAX, Wanted};
 use super::{Channel, with_channel};
 use crate::caller::Caller;
-use crate::command::{Reply, Response, SYMBOLS_MAX, undecodable};
 use crate::core::Core;
+use crate::live::{LeftOut, NO_RIGHT, Pull, Recipient, STREAMS_MAX, Wanted};
 use crate::mailbox::Mailbox;
 use crate::market_clock::ClockSpeed;
+use crate::message::{Reply, Response, SYMBOLS_MAX, undecodable};
 use crate::quote_push::{ClockPush, encode_clock};
 use crate::refusal::Refusal;
 use crate::settings::PUSH_QUEUE_MIN;
-use crate::worlds::{LineKind, note_subscription};
+use crate::worlds::{LineKind, World};
 
 const MALFORMED: &str = "malformed";
 const OPTION: &str = "option";
 const WRONG_REGION: &str = "wrong region";
 const OVER_LIMIT: &str = "over the limit";
+/// Maximum number of securities in a note about a subscription.
+const NAMED_MAX: usize = 20;
 /// The queue has room for the first pushes of a request in addition to repeated pushes.
 const _: () = assert!(RESENT_ROOM > SYMBOLS_MAX && RESENT_ROOM < PUSH_QUEUE_MIN);
 
@@ -352,6 +355,18 @@ fn unsubscribe(core: &Channel<'_>, request: &SubscriptionRequest) -> Result<Unsu
         core.access.release_subscriptions(request.connection, Some(&ended));
     }
     Ok(UnsubscribeResponse {})
+}
+
+/// Records a change of a program's subscriptions. `types` are the protocol's numbers.
+fn note_subscription(core: &Core, world: &World, kind: LineKind, symbols: &[String], types: &[i32]) {
+    let named: Vec<String> =
+        symbols.iter().take(NAMED_MAX).map(|symbol| symbol.chars().take(20).collect()).collect();
+    let more = symbols.len().saturating_sub(named.len());
+    let note = json!({"symbols": named, "more": more, "types": types});
+    world.note(kind, world.now(core.uptime()), &note);
+    if let Err(error) = world.will_write(&core.worlds, &core.access.database()) {
+        tracing::error!(%error, world = world.id.0, "cannot note a subscription of a world");
+    }
 }
 
 fn codes(types: SubTypes) -> Vec<i32> {

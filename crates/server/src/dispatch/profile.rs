@@ -11,10 +11,10 @@ use wire::quote::{
     RateLimit,
 };
 
-use super::definition::{Command, Context, Pace, Subject};
+use super::CommandRow;
 use crate::caller::{Caller, Language};
+use crate::command::{Command, Context, Pace, Subject};
 use crate::core::Core;
-use crate::dispatch::CommandRow;
 use crate::refusal::Refusal;
 
 /// Markets in the table that clients print: the market code, the package whose absence triggers a

@@ -1,21 +1,17 @@
-//! Adds lines to the logs of worlds: events of their accounts, and notes about the reads and
-//! subscriptions of their programs.
+//! Fills the logs of worlds: events of their accounts, and notes about what their programs read.
 
 use market::Symbol;
 use paper::PaperError;
 use serde_json::{Value, json};
 use store::{Hash, StoreError, WorldLine};
 
-use super::log::LineKind;
-use super::{World, WorldError};
 use crate::caller::Caller;
 use crate::core::Core;
+use crate::worlds::{LineKind, World, WorldError};
 
 /// Maximum number of securities whose versions are recorded. The versions of further ones are not
 /// compared.
 const NOTED_MAX: usize = 4_096;
-/// Maximum number of securities in a note about a subscription.
-const NAMED_MAX: usize = 20;
 
 impl World {
     /// Adds the account's journal entries that are not in the log yet. The caller has begun a
@@ -122,24 +118,6 @@ pub(crate) fn note_reads<'a>(core: &Core, caller: &Caller, symbols: impl IntoIte
         if let Err(error) = noted {
             tracing::error!(%error, world = world.id.0, "cannot note the data of a world");
         }
-    }
-}
-
-/// Records a change of a program's subscriptions. `types` are the protocol's numbers.
-pub(crate) fn note_subscription(
-    core: &Core,
-    world: &World,
-    kind: LineKind,
-    symbols: &[String],
-    types: &[i32],
-) {
-    let named: Vec<String> =
-        symbols.iter().take(NAMED_MAX).map(|symbol| symbol.chars().take(20).collect()).collect();
-    let more = symbols.len().saturating_sub(named.len());
-    let note = json!({"symbols": named, "more": more, "types": types});
-    world.note(kind, world.now(core.uptime()), &note);
-    if let Err(error) = plan_write(core, world) {
-        tracing::error!(%error, world = world.id.0, "cannot note a subscription of a world");
     }
 }
 

@@ -2,15 +2,15 @@
 //! the pushes between the last published instant and the new one. The pushes and their numbers
 //! depend only on the store and the instants, so they equal those of the other node.
 
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use store::AccountId;
 
-use super::{World, WorldError};
 use crate::core::Core;
-use crate::live::{self, SlowReaders};
+use crate::live::SlowReaders;
 use crate::mailbox::Kick;
+use crate::pushes;
+use crate::worlds::{World, WorldError};
 
 /// Reads the rows of all worlds in memory again, and removes worlds that were deleted.
 pub(crate) fn refresh(core: &Core) -> Result<(), WorldError> {
@@ -67,24 +67,24 @@ fn follow(core: &Core, world: &Arc<World>) -> Result<bool, WorldError> {
     let (before, accounts) = (world.standing(), core.access.database());
     let Some(row) = accounts.world_of(world.account)? else { return Ok(false) };
     let is_behind = |published| published != before.now;
-    if row.clock == world.stored() && !live::published_until(core, world.account).is_some_and(is_behind) {
+    if row.clock == world.stored() && !pushes::published_until(core, world.account).is_some_and(is_behind) {
         return Ok(true);
     }
     // No request is served as of the new instant before the pushes are queued.
-    let movement = world.waiters.begin();
-    let acting = world.acting.write().unwrap_or_else(PoisonError::into_inner);
+    let movement = world.begin_movement();
+    let acting = world.end_operations();
     if !world.adopt(&accounts)? {
         return Ok(false);
     }
-    world.taken_over.store(false, Ordering::Release);
+    world.accept_row();
     let after = world.standing();
-    let published = live::published_until(core, world.account);
+    let published = pushes::published_until(core, world.account);
     if after.step < before.step || published.is_some_and(|published| after.now < published) {
         world.clients.close(Kick::ClockSetBack);
         core.world_lives.forget(world.account, Kick::ClockSetBack);
     } else if published.is_some_and(|published| published < after.now) {
         let moved = (after.now, after.step);
-        let published = live::publish_step(core, world, moved, None, SlowReaders::OF_SERVER);
+        let published = pushes::publish_step(core, world, moved, None, SlowReaders::OF_SERVER);
         published.map_err(|error| WorldError::Publish(error.into()))?;
     }
     drop((acting, movement));

@@ -1,7 +1,8 @@
-//! Steps of a stopped clock: finds where a step ends, and does the work up to there.
+//! Steps of a stopped clock: finds where a step ends, and does the work up to there. Every SDK can request
+//! quotes, so the clock also has the form of a quote: `CLOCK.WORLD` shows it, `STEP.WORLD` and
+//! `STEP-60.WORLD` move that of a world.
 
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use access::ConnectionId;
@@ -13,9 +14,12 @@ use world::{Change, Markets, Settings, State, TradingHours};
 
 use super::next::next;
 use super::record::plan_write;
-use super::{PushHash, Standing, World, WorldError};
+use crate::caller::Caller;
 use crate::core::Core;
-use crate::live::{self, SlowReaders};
+use crate::live::SlowReaders;
+use crate::pushes;
+use crate::refusal::Refusal;
+use crate::worlds::{PushHash, Standing, World, WorldError};
 
 /// Maximum time that a step waits for its paper account. A step over years may take longer; the
 /// next request then advances the account further.
@@ -93,7 +97,7 @@ pub(crate) fn step(
     let began = Instant::now();
     // Held until the pushes are written. Otherwise a response could precede pushes of the same
     // instant.
-    let _movement = world.waiters.begin();
+    let _movement = world.begin_movement();
     let stepped = step_to(core, world, to, mover)?;
     // The world is not locked, so other requests can read and change it while a client reads
     // slowly.
@@ -178,11 +182,11 @@ fn move_as(
     clients: (SlowReaders, Option<ConnectionId>),
     shown: impl FnOnce(Pushes) -> Value,
 ) -> Result<Pushes, WorldError> {
-    let _movement = world.waiters.begin();
-    let acting = world.acting.write().unwrap_or_else(PoisonError::into_inner);
+    let _movement = world.begin_movement();
+    let acting = world.end_operations();
     let (now, step) = (after.now, after.step);
     let done = do_due(core, world, (now, step), clients);
-    if world.taken_over.load(Ordering::Acquire) {
+    if world.was_taken_over() {
         return Err(WorldError::Moved);
     }
     let (pushes, published) = done.inspect_err(|_| world.ended(now, false))?;
@@ -221,7 +225,7 @@ fn do_due(
     world.add_events(core)?;
     let trade = core.listeners.sent(world.account).saturating_sub(sent);
     let of_mover = sent_to_mover().saturating_sub(sent_before);
-    let published = live::publish_step(core, world, (now, step), mover, slow);
+    let published = pushes::publish_step(core, world, (now, step), mover, slow);
     let (published, hash) = published.map_err(|error| WorldError::Publish(error.into()))?;
     let quote = u64::try_from(published.quotes + published.trades).unwrap_or(u64::MAX);
     let of_mover = of_mover + u64::try_from(published.of_mover).unwrap_or(u64::MAX);
@@ -238,4 +242,41 @@ fn advance(core: &Core, world: &World, now: Timestamp) -> Result<(), WorldError>
             advanced => return Ok(advanced?),
         }
     }
+}
+
+/// The fields of a clock in a quote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClockQuote {
+    pub(crate) now: Timestamp,
+    /// Number of the last step. After a step, the number of pushes that the caller's connection
+    /// received.
+    pub(crate) volume: i64,
+    pub(crate) has_ended: bool,
+}
+
+/// Returns the clock of the caller's world, or of the server for other accounts.
+pub(crate) fn clock_quote(core: &Core, caller: &Caller) -> Result<ClockQuote, Refusal> {
+    if !caller.who.is_of_world() {
+        return Ok(ClockQuote { now: caller.now(), volume: 0, has_ended: false });
+    }
+    let world = core.worlds.of(&core.access.database(), caller.who.account())?;
+    let standing = world.standing();
+    let volume = i64::try_from(standing.step).unwrap_or(i64::MAX);
+    let now = world.now(core.uptime());
+    Ok(ClockQuote { now, volume, has_ended: standing.state == State::Ended })
+}
+
+/// Moves the clock of a world. The clock of an ended world does not move.
+pub(crate) fn step_quote(core: &Core, caller: &Caller, to: Target) -> Result<ClockQuote, Refusal> {
+    if !caller.who.is_of_world() {
+        return Err(Refusal::BadQuery("this account has no world to step".to_owned()));
+    }
+    let world = core.worlds.of(&core.access.database(), caller.who.account())?;
+    let standing = world.standing();
+    if standing.state == State::Ended {
+        return Ok(ClockQuote { now: standing.now, volume: 0, has_ended: true });
+    }
+    let stepped = step(core, &world, to, caller.connection)?;
+    let volume = i64::try_from(stepped.pushes.of_mover).unwrap_or(i64::MAX);
+    Ok(ClockQuote { now: stepped.now, volume, has_ended: stepped.state == State::Ended })
 }
