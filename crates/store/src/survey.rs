@@ -1,9 +1,8 @@
 //! PostgreSQL servers of an address, for operators: read-only queries for their status, and
 //! temporary databases.
 
-use crate::StoreError;
 use crate::engine::postgres::{Address, Pace, Schema, Server};
-use crate::engine::{Db, Fault, Owner, Role, Row, Sql, StoreUrl, migrate};
+use crate::engine::{Db, Fault, Owner, Role, Row, Sql, StoreError, StoreUrl, migrate};
 
 /// Status of one host of an address.
 #[derive(Debug)]

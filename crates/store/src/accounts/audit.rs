@@ -4,8 +4,7 @@
 use market::Timestamp;
 
 use super::{AccountId, Accounts};
-use crate::StoreError;
-use crate::engine::{Db, Fault, Row, Sql};
+use crate::engine::{Db, Fault, Row, Sql, StoreError};
 
 /// Maximum length of a text column, in characters; longer text is truncated. Callers must not pass
 /// secrets, and must limit text that comes from clients.

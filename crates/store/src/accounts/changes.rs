@@ -14,11 +14,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Accounts;
-use crate::StoreError;
 use crate::candles::sql as common_sql;
 use crate::cluster::now_us;
 use crate::engine::postgres::{News, Subject, Watch};
-use crate::engine::{Db, Sql};
+use crate::engine::{Db, Sql, StoreError};
 use crate::ids::AccountId;
 
 const NOTE: Sql = Sql::new(

@@ -11,8 +11,7 @@ use super::changes::count_change;
 use super::links::LINK_KEPT_S;
 use super::oauth::{CODE_KEPT_S, DEVICE_KEPT_S, TOKEN_KEPT_S};
 use super::{AccountId, Accounts, AuditNote, audit, links, oauth, people, sql as accounts_sql};
-use crate::StoreError;
-use crate::engine::{Db, Fault, Row, Sql, small};
+use crate::engine::{Db, Fault, Row, Sql, StoreError, small};
 
 /// Maximum number of replaced tokens per app key that are still valid. A client that renews more
 /// often is assumed to be faulty.

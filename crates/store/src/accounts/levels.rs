@@ -8,8 +8,7 @@ use market::{Date, Timestamp, builtin_rate};
 
 use super::changes::count_change;
 use super::{AccountId, Accounts, AuditNote, audit, check_texts};
-use crate::StoreError;
-use crate::engine::{Db, Fault, Row, natural, signed, small};
+use crate::engine::{Db, Fault, Row, StoreError, natural, signed, small};
 
 /// Maximum number of rows per list.
 const ROWS_MAX: u32 = 10_000;

@@ -10,8 +10,7 @@ use market::Timestamp;
 use super::audit::{self, AuditId, AuditNote};
 use super::people::{begin_without_password, sql as people_sql};
 use super::{AccountId, AccountRow, Accounts, check_texts, sql as accounts_sql};
-use crate::StoreError;
-use crate::engine::{Db, Fault, Row};
+use crate::engine::{Db, Fault, Row, StoreError};
 
 /// Audit event for issuing a password link. `sql::NEWEST` must list this event and `WITHDRAWN`.
 const ISSUED: &str = "password.link.issued";

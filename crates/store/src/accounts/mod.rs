@@ -10,12 +10,11 @@ use std::sync::Arc;
 
 use market::{Symbol, Timestamp};
 
-use crate::StoreError;
 use crate::candles::{NOTIFY, VersionReader, sql as common_sql};
 use crate::cluster::Shared;
 use crate::engine::home::Home;
 use crate::engine::postgres::Server;
-use crate::engine::{Db, Fault, Row, Sql, small};
+use crate::engine::{Db, Fault, Row, Sql, StoreError, small};
 use crate::ids::AccountId;
 
 pub(crate) use audit::write as write_audit;

@@ -14,8 +14,7 @@ use super::oauth_rows::{
     TokenKind, TokenRow,
 };
 use super::{AccountId, Accounts, AuditNote, audit, check_texts};
-use crate::StoreError;
-use crate::engine::{Db, small};
+use crate::engine::{Db, StoreError, small};
 use crate::ids::Hash;
 
 /// Maximum number of clients. When it is reached, unused clients are evicted.

@@ -16,8 +16,9 @@ use crate::cluster::{Commit, Pool, Shared};
 use crate::engine::home::{self, Home, prepare_on_server};
 use crate::engine::postgres::{Need, Pace, Schema, Server};
 use crate::engine::sqlite::{is_emptied, refuse_half_restored};
-use crate::engine::{Db, FINDINGS_MAX, Fault, KEY_FILE, Owner, Role, StoreUrl, migrate, migrations};
-use crate::{Depth, StoreError};
+use crate::engine::{
+    Db, Depth, FINDINGS_MAX, Fault, KEY_FILE, Owner, Role, StoreError, StoreUrl, migrate, migrations,
+};
 
 /// Locked while the database is created or migrated, because SQLite does not wait when two
 /// connections switch a new file to WAL mode.
@@ -280,7 +281,7 @@ mod tests {
         std::fs::remove_file(dir.join(LOCK_FILE)).unwrap();
         let before = files(&dir);
         let looked = Accounts::look(&dir).unwrap();
-        assert!(looked.is_empty().unwrap() && looked.check(crate::Depth::Full).unwrap().is_empty());
+        assert!(looked.is_empty().unwrap() && looked.check(crate::engine::Depth::Full).unwrap().is_empty());
         assert!(matches!(looked.take_id(), Err(StoreError::Denied { .. })));
         drop(looked);
         assert_eq!(files(&dir), before);

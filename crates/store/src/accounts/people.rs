@@ -6,8 +6,7 @@ use market::Timestamp;
 
 use super::audit::{self, AuditNote};
 use super::{AccountId, Accounts, check_texts};
-use crate::StoreError;
-use crate::engine::Db;
+use crate::engine::{Db, StoreError};
 
 /// Maximum number of browser sessions per account. A session beyond the limit ends the oldest.
 const SESSIONS_MAX: u32 = 20;

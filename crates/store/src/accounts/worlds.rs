@@ -7,8 +7,7 @@ use super::changes::{WriteLock, count_change};
 use super::{
     Accounts, AuditNote, Credential, NewAccountRow, audit, check_texts, insert, insert_credential, take,
 };
-use crate::StoreError;
-use crate::engine::{Db, Fault, Row, natural, signed, small};
+use crate::engine::{Db, Fault, Row, StoreError, natural, signed, small};
 use crate::ids::{AccountId, Hash, WorldId};
 
 /// A new world with its account.

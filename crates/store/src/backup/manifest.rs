@@ -9,7 +9,7 @@ use blake3::Hash;
 use serde::{Deserialize, Serialize};
 
 use super::BackupError;
-use crate::StoreError;
+use crate::engine::StoreError;
 
 pub(super) const FILE: &str = "MANIFEST.json";
 /// Manifest format version. Incremented when older programs could misread a backup.

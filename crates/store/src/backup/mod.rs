@@ -21,10 +21,9 @@ use market::Timestamp;
 pub use manifest::{Counts, Manifest, Part, PartEntry};
 pub use restore::{Existing, Prepared, Restore, Restored, Scope};
 
-use crate::StoreError;
 use crate::candles::{ingest_file, sql};
 use crate::engine::sqlite::{Database, RESTORE_FILE, is_emptied, refuse_half_restored};
-use crate::engine::{Db, INGEST_FILE, Role, Sql, migrate, migrations, natural};
+use crate::engine::{Db, INGEST_FILE, Role, Sql, StoreError, migrate, migrations, natural};
 
 mod manifest;
 mod restore;
@@ -379,7 +378,7 @@ pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
             problem: format!("{rows} rows point at rows that are missing"),
         });
     }
-    match db.check_seals().into_iter().next().map(crate::Finding::from) {
+    match db.check_seals().into_iter().next().map(crate::candles::Finding::from) {
         Some(problem) => Err(BackupError::Damaged { path, problem: problem.to_string() }),
         None => Ok(()),
     }

@@ -14,12 +14,11 @@ use super::{
     Backup, BackupError, KeyFile, Manifest, PARTIAL, Part, Progress, Stage, Watch, beside, copy, create_file,
     create_folder, digest, is_there, leave_wal, manifest, settle, sync, write_whole,
 };
-use crate::accounts::AuditNote;
+use crate::accounts::{Accounts, AuditNote};
 use crate::candles::ingest_file::remove_log;
 use crate::engine::migrations::Migration;
 use crate::engine::sqlite::{Lock, RESTORE_FILE, ServerLock};
-use crate::engine::{Db, Role, Sql, migrate, migrations};
-use crate::{Accounts, StoreError};
+use crate::engine::{Db, Role, Sql, StoreError, migrate, migrations};
 
 /// How to handle an existing store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,10 @@
 
 use std::collections::HashMap;
 
-use crate::StoreError;
 use crate::accounts::{AuditNote, end_password_link, write_audit};
 use crate::candles::sql;
 use crate::engine::statements::statements;
-use crate::engine::{Db, Fault, Row, small};
+use crate::engine::{Db, Fault, Row, StoreError, small};
 use crate::ids::AccountId;
 use crate::trading::numbers_counter;
 

@@ -3,9 +3,10 @@ use std::collections::BTreeMap;
 use market::adjust::Amount;
 use market::{Action, Date, Symbol};
 
+use crate::candles::batch::Batch;
 use crate::candles::sql;
-use crate::engine::{Fault, Row, signed};
-use crate::{Batch, StoreError, View};
+use crate::candles::view::View;
+use crate::engine::{Fault, Row, StoreError, signed};
 
 /// Numbers of actions changed by [`Batch::replace_actions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
+use crate::candles::block::BlockEntry;
 use crate::candles::copy::{BODIES_MAX, BodyOf};
-use crate::{BlockEntry, StoreError};
+use crate::engine::StoreError;
 
 /// Maximum number of bytes prefetched in addition to the requested body.
 const BYTES_MAX: u64 = 4 << 20;

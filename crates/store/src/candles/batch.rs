@@ -3,12 +3,14 @@ use std::ops::Deref;
 
 use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
+use crate::candles::block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
 use crate::candles::copy::sql as copy_sql;
-use crate::candles::security::written_dated;
+use crate::candles::security::{Security, written_dated};
+use crate::candles::series::Series;
+use crate::candles::view::View;
 use crate::candles::{FIGURES_MAX, sql};
 use crate::engine::lock::WriterLock;
-use crate::engine::{Db, Value, signed};
-use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
+use crate::engine::{Db, StoreError, Value, signed};
 
 /// Counters from which a batch allocates many ids. Over a network, the batch reserves `RESERVE` ids
 /// per statement.

@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 
 use market::Timestamp;
 
-use crate::candles::block::{Back, LinkedEntry};
+use crate::candles::block::{Back, BlockEntry, LinkedEntry};
 use crate::candles::copy::{BODIES_MAX, BodyOf, FoundBody, Wanted, fetch_bodies, sql as copy_sql};
 use crate::candles::nearby::Side;
-use crate::candles::view::{TRIES, key};
+use crate::candles::series::Series;
+use crate::candles::view::{TRIES, View, key};
 use crate::candles::{sql, trade_sql};
-use crate::engine::{Db, Fault, Sql, small};
-use crate::{BlockEntry, Series, StoreError, View};
+use crate::engine::{Db, Fault, Sql, StoreError, small};
 
 /// Number of candles that the first fetch covers: the maximum number of candles per response.
 const ROWS_FIRST: i64 = 1_000;

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use market::Timestamp;
 
-use crate::candles::batch::{Totals, refuse_unfit};
+use crate::candles::batch::{Batch, Totals, refuse_unfit};
+use crate::candles::block::{BlockEntry, NewBlock, Tail};
+use crate::candles::series::Series;
 use crate::candles::sql;
-use crate::engine::Value;
-use crate::{Batch, BlockEntry, NewBlock, Series, StoreError, Tail};
+use crate::engine::{StoreError, Value};
 
 /// First and last timestamp of a block, both inclusive.
 type Span = (Timestamp, Timestamp);
@@ -141,8 +142,9 @@ mod tests {
     use market::Grain;
 
     use super::*;
+    use crate::candles::series::Lane;
+    use crate::candles::store::{Access, Store};
     use crate::engine::Sql;
-    use crate::{Access, Lane, Store};
 
     fn series() -> Series {
         Series { symbol: "700.HK".parse().unwrap(), grain: Grain::Minute, lane: Lane::Regular }

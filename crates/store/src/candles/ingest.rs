@@ -5,11 +5,14 @@
 
 use market::{Date, Symbol, Timestamp};
 
+use crate::candles::batch::Batch;
+use crate::candles::series::Lane;
 use crate::candles::sql::COUNT_UP;
+use crate::candles::store::Store;
+use crate::candles::view::View;
 use crate::candles::{INGESTED, NOTIFY, ingest_file};
 use crate::engine::lock::WriterLock;
-use crate::engine::{Db, Fault, Row, Value, signed};
-use crate::{Batch, Lane, Store, StoreError, View};
+use crate::engine::{Db, Fault, Row, StoreError, Value, signed};
 
 /// Number of stored responses per source.
 pub const INGEST_ANSWERS_KEPT: i64 = 1_000;

@@ -15,8 +15,7 @@ use std::path::{Path, PathBuf};
 
 use market::Timestamp;
 
-use crate::StoreError;
-use crate::engine::{Db, INGEST_FILE, Role, Sql, Value, migrate, migrations};
+use crate::engine::{Db, INGEST_FILE, Role, Sql, StoreError, Value, migrate, migrations};
 
 /// Suffixes of the files that SQLite creates for an open database.
 const COMPANIONS: [&str; 4] = ["-wal", "-shm", "-journal", ""];

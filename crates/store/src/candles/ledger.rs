@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use market::{Symbol, Timestamp};
 
+use crate::candles::batch::Batch;
+use crate::candles::series::Series;
 use crate::candles::sql;
-use crate::engine::{Fault, Row, Value, natural, signed};
-use crate::{Batch, Series, StoreError, View};
+use crate::candles::view::View;
+use crate::engine::{Fault, Row, StoreError, Value, natural, signed};
 
 /// Maximum number of characters that are stored of a quarantined row's text, reason and symbol.
 pub const QUARANTINE_TEXT_MAX: usize = 500;

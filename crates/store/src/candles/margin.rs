@@ -1,8 +1,9 @@
 use market::{MarginFactor, Symbol};
 
+use crate::candles::batch::{Batch, Change};
 use crate::candles::sql;
-use crate::engine::{Db, Fault, Row};
-use crate::{Batch, Change, StoreError, View};
+use crate::candles::view::View;
+use crate::engine::{Db, Fault, Row, StoreError};
 
 /// Margin factors of a symbol: initial margin, maintenance margin, and forced liquidation.
 #[derive(Clone, Debug, PartialEq, Eq)]

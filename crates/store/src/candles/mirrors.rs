@@ -6,8 +6,9 @@
 use market::adjust::Amount;
 use market::{Date, Symbol, Timestamp};
 
-use crate::engine::{Fault, Row, natural, signed};
-use crate::{Batch, StoreError, View};
+use crate::candles::batch::Batch;
+use crate::candles::view::View;
+use crate::engine::{Fault, Row, StoreError, natural, signed};
 
 /// Maximum number of reports of a mirror. Further ones are not stored.
 pub const MIRROR_REPORTS_MAX: u64 = 100_000;

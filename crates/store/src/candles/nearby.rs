@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use market::Symbol;
 
 use super::copy::{LocalCopy, Mark, sql as copy_sql};
-use crate::StoreError;
-use crate::engine::Db;
+use crate::engine::{Db, StoreError};
 
 /// Delay before reopening the copy after a failure.
 const TRY_AGAIN: Duration = Duration::from_secs(1);

@@ -3,8 +3,9 @@
 
 use market::Symbol;
 
-use crate::engine::Value;
-use crate::{Batch, StoreError, View};
+use crate::candles::batch::Batch;
+use crate::candles::view::View;
+use crate::engine::{StoreError, Value};
 
 /// Prefix of the names of the counters.
 const PREFIX: &str = "push ";

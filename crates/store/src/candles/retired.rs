@@ -2,9 +2,8 @@
 //! a server that reads an older state from its local copy fetches bodies by id. SQLite removes
 //! replaced bodies immediately, and its open snapshots still see them.
 
-use crate::StoreError;
 use crate::engine::lock::WriterLock;
-use crate::engine::{Db, Value};
+use crate::engine::{Db, StoreError, Value};
 
 /// Time for which replaced bodies are retained, in microseconds. Longer than any request.
 const KEPT_US: i64 = 600_000_000;
@@ -87,8 +86,8 @@ mod tests {
 
     use super::*;
     use crate::candles::copy::sql::SHARED;
+    use crate::candles::store::{Access, Store};
     use crate::engine::{Role, Sql};
-    use crate::{Access, Store};
 
     #[test]
     fn replaced_bodies_are_removed_after_the_retention() {

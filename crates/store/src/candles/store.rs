@@ -8,16 +8,18 @@ use std::time::{Duration, Instant};
 use market::{Symbol, Timestamp};
 
 use super::version::{SeenVersion, VersionReader};
-use crate::candles::copy::{LocalCopy, sql as copy_sql};
+use crate::candles::batch::Batch;
+use crate::candles::copy::{CopyLoad, CopySettings, LocalCopy, StoreNews, sql as copy_sql};
+use crate::candles::ledger::ImportState;
 use crate::candles::nearby::Nearby;
 use crate::candles::retired::sweep;
 use crate::candles::sql;
+use crate::candles::view::View;
 use crate::engine::home::{self, Home, Part, prepare_on_server};
 use crate::engine::lock::{JobLock, ServerLock, WriterLock};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::refuse_half_restored;
-use crate::engine::{Db, Role, StoreUrl, migrate, migrations};
-use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, StoreNews, View};
+use crate::engine::{Db, Role, StoreError, StoreUrl, migrate, migrations};
 
 /// Number of batches between two sweeps of replaced blocks.
 const TIDY_EVERY: u32 = 16;
@@ -515,7 +517,8 @@ mod tests {
     use market::{Grain, Timestamp};
 
     use super::*;
-    use crate::{Lane, NewBlock, Series};
+    use crate::candles::block::NewBlock;
+    use crate::candles::series::{Lane, Series};
 
     #[test]
     fn a_full_disk_is_reported_and_loses_no_data() {

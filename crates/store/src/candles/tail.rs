@@ -4,9 +4,10 @@
 
 use market::Grain;
 
-use crate::candles::batch::refuse_unfit;
-use crate::engine::Value;
-use crate::{Batch, BlockEntry, NewBlock, Series, StoreError, Tail};
+use crate::candles::batch::{Batch, refuse_unfit};
+use crate::candles::block::{BlockEntry, NewBlock, Tail};
+use crate::candles::series::Series;
+use crate::engine::{StoreError, Value};
 
 /// A new version of the last block of a series. It has the same start as the old one.
 #[derive(Clone, Copy, Debug)]
@@ -182,7 +183,8 @@ mod tests {
     use market::Timestamp;
 
     use super::*;
-    use crate::{Access, Lane, SeriesInfo, Store};
+    use crate::candles::series::{Lane, SeriesInfo};
+    use crate::candles::store::{Access, Store};
 
     fn series(symbol: &str, grain: Grain) -> Series {
         Series { symbol: symbol.parse().unwrap(), grain, lane: Lane::Regular }

@@ -2,10 +2,13 @@
 
 use market::{Date, Symbol, Timestamp};
 
+use crate::candles::batch::Batch;
+use crate::candles::block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
 use crate::candles::copy::BodyOf;
+use crate::candles::ledger::ImportId;
 use crate::candles::trade_sql;
-use crate::engine::{Db, Fault, Row, Sql, Value, natural, signed, small};
-use crate::{BLOCK_BYTES_MAX, Batch, BlockEntry, ImportId, NewBlock, StoreError, Tail, View};
+use crate::candles::view::View;
+use crate::engine::{Db, Fault, Row, Sql, StoreError, Value, natural, signed, small};
 
 /// Totals of a symbol's trades on a trading day.
 #[derive(Clone, Debug, PartialEq, Eq)]

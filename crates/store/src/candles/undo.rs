@@ -2,9 +2,13 @@
 
 use market::{Symbol, Timestamp};
 
+use crate::candles::batch::Batch;
+use crate::candles::ledger::{ImportId, ImportRecord, ImportState};
+use crate::candles::security::Security;
+use crate::candles::series::Series;
 use crate::candles::trade_sql;
-use crate::engine::{Fault, Row};
-use crate::{Batch, ImportId, ImportRecord, ImportState, Security, Series, StoreError, View};
+use crate::candles::view::View;
+use crate::engine::{Fault, Row, StoreError};
 
 /// The change that one commit of an import made to a series. The store does not interpret the
 /// bytes.

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::{LocalCopy, sql};
-use crate::StoreError;
 use crate::engine::home::Home;
-use crate::engine::{Db, Role};
+use crate::engine::{Db, Role, StoreError};
 
 /// The last version seen by a connection.
 #[derive(Debug, Default)]

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use market::{Symbol, Timestamp};
 
 use crate::candles::ahead::Ahead;
-use crate::candles::block::{Back, Forward, LinkedEntry};
+use crate::candles::block::{Back, BlockEntry, Forward, LinkedEntry};
 use crate::candles::copy::{BodyOf, LocalCopy};
-use crate::candles::ingest_file;
 use crate::candles::nearby::{Nearby, Side};
-use crate::candles::sql;
-use crate::engine::{Db, Fault, Role, Row, Sql, natural, small};
-use crate::{BlockEntry, Security, Series, SeriesInfo, StoreError};
+use crate::candles::security::Security;
+use crate::candles::series::{Series, SeriesInfo};
+use crate::candles::{ingest_file, sql};
+use crate::engine::{Db, Fault, Role, Row, Sql, StoreError, natural, small};
 
 /// Maximum number of attempts if the local copy changes during a query.
 pub(super) const TRIES: usize = 3;

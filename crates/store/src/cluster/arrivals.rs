@@ -4,8 +4,7 @@
 use market::{Symbol, Timestamp};
 
 use super::{Shared, within};
-use crate::StoreError;
-use crate::engine::{Fault, Row, Sql};
+use crate::engine::{Fault, Row, Sql, StoreError};
 
 const NOTE: Sql = Sql::new(
     "record late candles",

@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::{Shared, within};
-use crate::StoreError;
-use crate::engine::Value;
+use crate::engine::{StoreError, Value};
 
 /// Maximum number of rows per decision.
 const ROWS_MAX: usize = 7;

@@ -16,9 +16,8 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::StoreError;
 use crate::engine::error::{Kind, Trouble};
-use crate::engine::{Db, Fault};
+use crate::engine::{Db, Fault, StoreError};
 
 mod arrivals;
 mod guards;

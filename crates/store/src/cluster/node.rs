@@ -5,7 +5,8 @@
 use std::fmt;
 
 use super::{NewSlot, Shared, SlotEnding, within};
-use crate::{AccountId, StoreError};
+use crate::engine::StoreError;
+use crate::ids::AccountId;
 
 /// Id of a server process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

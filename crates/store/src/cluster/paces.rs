@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::{Shared, contended, duration, micros, read_times, within, write_times};
-use crate::StoreError;
+use crate::engine::StoreError;
 
 /// Maximum number of attempts if another node concurrently removes or creates the row.
 const TRIES_MAX: u32 = 4;

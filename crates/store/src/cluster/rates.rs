@@ -10,7 +10,8 @@
 use std::time::Duration;
 
 use super::{Shared, contended, duration, micros, read_times};
-use crate::{AccountId, StoreError};
+use crate::engine::StoreError;
+use crate::ids::AccountId;
 
 /// Maximum number of attempts if another node concurrently removes or creates the row.
 const TRIES_MAX: u32 = 4;

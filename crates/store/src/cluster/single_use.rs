@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::{Shared, duration};
-use crate::ids::Hash;
-use crate::{AccountId, StoreError};
+use crate::engine::StoreError;
+use crate::ids::{AccountId, Hash};
 
 /// A password to be issued. The store does not interpret `caller`.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,8 @@ use std::sync::PoisonError;
 use market::Timestamp;
 
 use super::{Shared, single_use, within};
-use crate::engine::{Fault, Row};
-use crate::ids::Hash;
-use crate::{AccountId, StoreError};
+use crate::engine::{Fault, Row, StoreError};
+use crate::ids::{AccountId, Hash};
 
 /// A connection that signs in and needs a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]

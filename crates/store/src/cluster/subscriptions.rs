@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use market::Symbol;
 
 use super::{Shared, slots, within};
-use crate::{AccountId, StoreError};
+use crate::engine::StoreError;
+use crate::ids::AccountId;
 
 /// What to reserve if the limit does not allow all of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::single_use::{password_sql, signature_sql};
 use super::{Shared, arrivals, guards, node, paces, slots};
-use crate::StoreError;
+use crate::engine::StoreError;
 use market::Timestamp;
 
 const MINUTE_US: i64 = 60_000_000;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::postgres::Server;
 use super::{Db, Role, Sql, StoreUrl, Value, sqlite};
-use crate::StoreError;
+use crate::engine::error::StoreError;
 
 /// The write lock of a store across processes. The lock is released when the process ends in any
 /// way: a file lock immediately, and a lease when it expires. A dead writer therefore needs no

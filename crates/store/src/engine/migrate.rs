@@ -14,7 +14,7 @@ use market::Timestamp;
 
 use super::migrations::{Migration, known};
 use super::{Db, Owner, Sql};
-use crate::StoreError;
+use crate::engine::error::StoreError;
 
 // Only one process at a time uses a SQLite file, so `oldest` is the version itself, and older
 // programs are refused.
@@ -161,8 +161,7 @@ fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreE
 mod tests {
     use super::*;
     use crate::engine::Role;
-    use crate::engine::migrations::ALL;
-    use crate::engine::migrations::Dialect;
+    use crate::engine::migrations::{ALL, Dialect};
 
     const FIRST: Migration = Migration {
         version: 1,

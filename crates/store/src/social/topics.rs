@@ -7,9 +7,8 @@ use super::topic_rows::{
     NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, TopicId, TopicRow,
     TopicTarget, VisibilityOutcome,
 };
-use crate::StoreError;
 use crate::accounts::{Accounts, AuditNote, audit, check_texts, take};
-use crate::engine::{Db, Fault, signed, small};
+use crate::engine::{Db, Fault, StoreError, signed, small};
 use crate::ids::AccountId;
 
 /// Maximum number of an account's latest topics that are passed to the caller when the account adds

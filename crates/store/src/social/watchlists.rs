@@ -6,9 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use market::{Symbol, Timestamp};
 
-use crate::StoreError;
 use crate::accounts::{Accounts, WriteLock, check_texts, take};
-use crate::engine::{Db, Fault, Row};
+use crate::engine::{Db, Fault, Row, StoreError};
 use crate::ids::AccountId;
 
 /// Id of a watchlist group, unique over all accounts.

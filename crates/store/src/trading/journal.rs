@@ -12,9 +12,8 @@ use std::collections::HashSet;
 use market::Timestamp;
 
 use super::{journal_sql as sql, statements, tallies};
-use crate::StoreError;
 use crate::accounts::{Accounts, AuditNote, WriteLock, audit, check_texts};
-use crate::engine::{Db, Fault, Role, Row, Sql, Value, natural, signed};
+use crate::engine::{Db, Fault, Role, Row, Sql, StoreError, Value, natural, signed};
 use crate::ids::AccountId;
 
 /// Maximum number of entries per read. A journal is read in pages, so that the read connection is
@@ -23,7 +22,7 @@ const ENTRIES_MAX: u32 = 4_096;
 /// Maximum size of an entry, in bytes. A safety limit; the engine's entries are far smaller.
 const ENTRY_BYTES_MAX: usize = 64 << 10;
 /// Maximum size of a snapshot, in bytes.
-pub const SNAPSHOT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;
+pub const SNAPSHOT_BYTES_MAX: usize = crate::candles::BLOCK_BYTES_MAX;
 /// Number of idempotency keys removed per transaction.
 const FORGOTTEN_AT_ONCE: u32 = 2_000;
 

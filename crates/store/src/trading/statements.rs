@@ -4,13 +4,12 @@
 use market::{Date, Timestamp};
 
 use super::journal::{self, JournalHead};
-use crate::StoreError;
 use crate::accounts::{Accounts, levels::date};
-use crate::engine::Db;
+use crate::engine::{Db, StoreError};
 use crate::ids::AccountId;
 
 /// Maximum size of a document, in bytes.
-pub const STATEMENT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;
+pub const STATEMENT_BYTES_MAX: usize = crate::candles::BLOCK_BYTES_MAX;
 
 /// Identifies a statement of an account. The store does not interpret the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

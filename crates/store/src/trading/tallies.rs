@@ -5,9 +5,8 @@
 use market::{Date, Market, Timestamp, Zone};
 
 use super::journal;
-use crate::StoreError;
 use crate::accounts::{Accounts, ReportedHolding, count_change, levels::date};
-use crate::engine::{Db, natural, signed, small};
+use crate::engine::{Db, StoreError, natural, signed, small};
 use crate::ids::AccountId;
 
 /// The days for which paper accounts must be tallied to compute levels.

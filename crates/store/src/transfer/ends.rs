@@ -6,15 +6,17 @@ use market::Timestamp;
 use super::error::MoveError;
 use super::rows;
 use super::tables::{self, SEEDED};
+use crate::accounts;
+use crate::accounts::Accounts;
+use crate::backup::Part;
 use crate::candles::sql as common_sql;
-use crate::candles::{ingest_file, sweep_all};
+use crate::candles::{Access, Store, ingest_file, sweep_all};
 use crate::engine::home::{self, Home};
 use crate::engine::lock::{JobLock, WriterLock};
 use crate::engine::migrations::{self, Migration};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::is_emptied;
-use crate::engine::{Db, Owner, Role, Sql, StoreUrl, migrate, natural};
-use crate::{Access, Accounts, Part, Store, StoreError, accounts};
+use crate::engine::{Db, Owner, Role, Sql, StoreError, StoreUrl, migrate, natural};
 
 const STEPS: Sql = Sql::new(
     "read the migrations",

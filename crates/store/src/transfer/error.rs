@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::engine::StoreUrl;
-use crate::{Part, StoreError};
+use crate::backup::Part;
+use crate::engine::{StoreError, StoreUrl};
 
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {

@@ -18,8 +18,8 @@ use std::ops::ControlFlow;
 
 use market::Timestamp;
 
-use crate::engine::{Db, StoreUrl};
-use crate::{Part, StoreError};
+use crate::backup::Part;
+use crate::engine::{Db, StoreError, StoreUrl};
 pub use ends::servers;
 pub use error::{DatabaseName, MoveError};
 

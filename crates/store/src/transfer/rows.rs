@@ -1,8 +1,8 @@
 //! Reading and writing of rows in key order, page by page, and checksums over rows.
 
 use super::tables::{Kind, Table};
-use crate::engine::{Db, Fault, Row, Value};
-use crate::{Part, StoreError};
+use crate::backup::Part;
+use crate::engine::{Db, Fault, Row, StoreError, Value};
 
 /// Number of rows per page. A page is read by one query and stored in one transaction.
 const PAGE_ROWS: usize = 500;

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use super::error::{DatabaseName, MoveError};
-use crate::StoreError;
-use crate::engine::{Db, Fault, Sql};
+use crate::engine::{Db, Fault, Sql, StoreError};
 
 /// A table that exists at both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,7 +180,7 @@ mod tests {
     use market::Timestamp;
 
     use super::*;
-    use crate::Part;
+    use crate::backup::Part;
     use crate::engine::migrate::migrate;
     use crate::engine::{Role, migrations};
 

@@ -10,8 +10,7 @@ use super::sql;
 use super::table::{
     self, Cell, Cells, DAY, DAY_BLOCKS, DAY_VERSION, SERIES_BLOCKS, SERIES_ID, SERIES_VERSION,
 };
-use crate::StoreError;
-use crate::engine::{Db, Fault, Value};
+use crate::engine::{Db, Fault, StoreError, Value};
 
 /// Maximum number of changed days that are fetched by separate statements. If more days have
 /// changed, all days of the symbol are fetched together.

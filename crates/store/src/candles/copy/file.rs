@@ -9,10 +9,9 @@ use market::{Symbol, Timestamp};
 use super::fetch::{Fetched, FetchedRows, Origin};
 use super::sql::{self, steps};
 use super::table::{self, Cells, SERIES_ID, Table};
-use crate::StoreError;
 use crate::candles::sql::VERSION;
 use crate::engine::sqlite::LockFile;
-use crate::engine::{Db, Fault, Role, ToValue, Value, migrate, migrations, natural, signed};
+use crate::engine::{Db, Fault, Role, StoreError, ToValue, Value, migrate, migrations, natural, signed};
 
 /// Prefix of the names of local files. Files are numbered, because readers may use a discarded file
 /// for some time.

@@ -34,10 +34,9 @@ pub(crate) use fetch::{BODIES_MAX, FoundBody, Wanted, bodies as fetch_bodies};
 pub(crate) use file::BodyOf;
 pub(crate) use held::Mark;
 
-use crate::StoreError;
 use crate::engine::home::Home;
 use crate::engine::postgres::{News, Server, Subject, Watch};
-use crate::engine::{Db, Role};
+use crate::engine::{Db, Role, StoreError};
 use file::{DirectoryLock, LocalFile, make_private};
 use held::HeldSymbols;
 use queue::{FetchedBody, Queue};

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::sql;
-use crate::StoreError;
-use crate::engine::{Db, Fault, Row, Sql, ToValue, Value};
+use crate::engine::{Db, Fault, Row, Sql, StoreError, ToValue, Value};
 
 /// An owned column value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

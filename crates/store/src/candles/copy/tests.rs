@@ -13,12 +13,16 @@ use super::queue::Work;
 use super::sql::SHARED;
 use super::worker::Worker;
 use super::{FOLDER, LocalCopy, Shared, make_private};
+use crate::candles::block::NewBlock;
+use crate::candles::copy::{CopyLoad, CopySettings};
+use crate::candles::margin::Margin;
+use crate::candles::security::Security;
+use crate::candles::series::{Lane, Series};
+use crate::candles::store::{Access, Store};
+use crate::candles::trades::TradeSizes;
 use crate::engine::home::{Home, Part};
 use crate::engine::postgres::Pace;
-use crate::engine::{Db, Role, Sql};
-use crate::{
-    Access, CopyLoad, CopySettings, Lane, Margin, NewBlock, Security, Series, Store, StoreError, TradeSizes,
-};
+use crate::engine::{Db, Role, Sql, StoreError};
 
 const NOW: Timestamp = Timestamp(1_763_200_000);
 const UNTIL: Timestamp = Timestamp(i64::MAX);
@@ -142,7 +146,7 @@ fn a_requested_symbol_is_served_without_the_shared_database() {
     assert_eq!(
         {
             let mut all = Vec::new();
-            let each = |body: crate::Body<'_>| {
+            let each = |body: crate::candles::bodies::Body<'_>| {
                 all.push(body.entry.first.0);
                 ControlFlow::Continue(())
             };

@@ -14,8 +14,8 @@ use super::file::{LocalFile, Size};
 use super::held::Mark;
 use super::queue::{FetchedBody, Work};
 use super::{POLL, Shared};
-use crate::engine::Db;
-use crate::{StoreError, StoreNews};
+use crate::candles::copy::StoreNews;
+use crate::engine::{Db, StoreError};
 
 /// Delay before the next attempt after the file could not be created.
 const TRY_AGAIN: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::StoreError;
+use crate::engine::error::StoreError;
 
 const FILE: &str = "writer.lock";
 /// Name of the lock file of [`JobFile`].

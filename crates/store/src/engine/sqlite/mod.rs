@@ -15,7 +15,7 @@ use super::Fault;
 use super::error::{Depth, Flaw};
 use super::params::{BLOB_BYTES_MAX, Value};
 use super::store_url::{Owner, Role, StoreUrl};
-use crate::StoreError;
+use crate::engine::error::StoreError;
 use seal::SealMode;
 
 pub(crate) use lock::{JobFile, Lock, LockFile, RESTORE_FILE, ServerLock, refuse_half_restored};

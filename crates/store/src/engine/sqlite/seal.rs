@@ -19,7 +19,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, ffi};
 
 use super::Database;
-use crate::StoreError;
+use crate::engine::error::StoreError;
 use crate::engine::{FINDINGS_MAX, Fault, Flaw};
 
 /// How a connection uses sealed tables.
@@ -373,8 +373,9 @@ pub(crate) fn refuse_broken_seals(db: &Database) -> Result<(), StoreError> {
 mod tests {
     use market::Timestamp;
 
+    use crate::accounts::Accounts;
+    use crate::engine::error::StoreError;
     use crate::engine::{Db, Role, migrate, migrations};
-    use crate::{Accounts, StoreError};
 
     const NOW: Timestamp = Timestamp(1_763_200_000);
 

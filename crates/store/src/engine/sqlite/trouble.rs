@@ -29,8 +29,8 @@ mod tests {
     use std::io;
 
     use super::*;
-    use crate::StoreError;
     use crate::engine::StoreUrl;
+    use crate::engine::error::StoreError;
 
     #[test]
     fn errors_have_the_same_kind_on_both_paths() {
