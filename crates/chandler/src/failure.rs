@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use access::AccessError;
 
-use crate::output;
+use crate::write_error;
 
 /// All exit codes with their meanings, which the manual pages also list.
 pub(crate) const EXIT_CODES: [(u8, &str); 5] = [
@@ -52,7 +52,7 @@ impl Failure {
 
     /// Returns whether the error was caused only by a closed stdout.
     fn is_reader_gone(&self) -> bool {
-        matches!(self, Failure::Data(error) if output::is_reader_gone(error))
+        matches!(self, Failure::Data(error) if write_error::is_reader_gone(error))
     }
 }
 

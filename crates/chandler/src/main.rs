@@ -27,6 +27,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod write_error;
 
 use std::process::ExitCode;
 

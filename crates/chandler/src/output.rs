@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, usage};
 use crate::log;
+use crate::write_error::WriteError;
 
 /// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -69,14 +70,6 @@ pub(crate) struct Out<W> {
     to: Option<PathBuf>,
 }
 
-#[derive(Debug, thiserror::Error)]
-enum WriteError {
-    #[error("cannot write to standard output: {0}")]
-    Stdout(#[source] io::Error),
-    #[error("cannot write {}: {source}", path.display())]
-    File { path: PathBuf, source: io::Error },
-}
-
 impl<W> Out<W> {
     fn named(&self, source: io::Error) -> io::Error {
         let kind = source.kind();
@@ -96,16 +89,6 @@ impl<W: Write> Write for Out<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush().map_err(|error| self.named(error))
     }
-}
-
-/// Returns whether an error was caused by a closed stdout. Other broken pipes and connections are
-/// ordinary errors.
-pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        let io = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let written = io.and_then(|error| error.downcast_ref::<WriteError>());
-        matches!(written, Some(WriteError::Stdout(error)) if error.kind() == io::ErrorKind::BrokenPipe)
-    })
 }
 
 /// Writes a file atomically. An existing file is replaced only when the new file is complete. Pipes
