@@ -1,10 +1,11 @@
-//! The equity curve.
+//! The equity curve, and that of buy and hold of the traded securities, with equal weights at the
+//! first price of the run.
 
 use market::Date;
 use trading::Money;
 
 use super::ratio::Ratio;
-use super::record::{RunRecord, Valuation};
+use super::record::{PriceSeries, RunRecord, Valuation};
 
 /// One row of the equity curve.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,4 +37,20 @@ pub(super) fn rows(record: &RunRecord, benchmark: Option<&[Ratio]>) -> Vec<Equit
         }
     };
     record.days.iter().enumerate().map(row).collect()
+}
+
+/// Returns the value of buy and hold at each valuation, relative to its start. `None` if there are
+/// no prices.
+pub(super) fn buy_and_hold(record: &RunRecord) -> Option<Vec<Ratio>> {
+    if record.prices.is_empty() {
+        return None;
+    }
+    let value_at = |date: Date| Ratio::mean(record.prices.iter().map(|series| growth_until(series, date)));
+    record.days.iter().map(|day| value_at(day.date)).collect()
+}
+
+/// Returns the growth of one security up to a date. Before its first close it is held as cash.
+fn growth_until(series: &PriceSeries, date: Date) -> Ratio {
+    let close = series.closes.range(..=date).next_back();
+    close.and_then(|(_, close)| Ratio::of_prices(*close, series.first)).unwrap_or(Ratio::ONE)
 }

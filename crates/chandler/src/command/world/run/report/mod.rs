@@ -3,7 +3,6 @@
 //! A pure function of a [`RunRecord`]: no I/O and no clock. Amounts are exact and in HKD; currencies
 //! are converted at the rates as of the end of the run. [`Ratio`]s are rounded once, to a billionth.
 
-mod benchmark;
 mod equity;
 mod figure;
 mod ratio;
@@ -41,7 +40,7 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn of(record: &RunRecord) -> Report {
         let mut notes = Vec::new();
-        let benchmark = benchmark::curve(record);
+        let benchmark = equity::buy_and_hold(record);
         let equity = equity::rows(record, benchmark.as_deref());
         let round_trips::Found { mut trips, spans } = round_trips::of(record);
         let moved = moved_without_a_fill(record);
