@@ -8,11 +8,12 @@ create table counter (
     next bigint not null
 );
 insert into counter (name, next) values
-    ('account', 1), ('audit', 1), ('topic', 1), ('watchlist', 1001), ('version', 0);
+    ('account', 1), ('audit', 1), ('topic', 1), ('watchlist', 1001), ('world', 1), ('version', 0);
 
 -- Raising `epoch` ends all sessions. `level` 0 is earned by assets and orders, 1 to 6 are set by
 -- the operator. A null `quota` follows the level; null `rate`, `floors` and `api_date` follow the
--- server. `password` is an Argon2id hash; null: no sign-in to the pages.
+-- server. `password` is an Argon2id hash; null: no sign-in to the pages. `subscriptions` is the
+-- most distinct securities that an account subscribes to on all its connections.
 create table account (
     id bigint not null primary key,
     name text collate "C" not null unique,
@@ -28,7 +29,8 @@ create table account (
     password text collate "C",
     floors text collate "C",
     read_only bigint not null default 0,
-    api_date text collate "C"
+    api_date text collate "C",
+    subscriptions bigint not null default 500
 );
 
 -- The app secret is encrypted, because checking a signature needs the secret itself; of the token
@@ -488,6 +490,13 @@ create index seat_account on seat (account_id);
 create index seat_node on seat (node);
 create index seat_ending on seat (node) where ending is not null;
 
+-- Securities that signed-in connections subscribe to.
+create table subscription (
+    seat bigint not null references seat (id) on delete cascade,
+    symbol text collate "C" not null,
+    primary key (seat, symbol)
+);
+
 -- Accounts that lost something (rights, tokens, terms), by version: nodes drop what they have
 -- cached of them.
 create table withdrawal (
@@ -544,3 +553,40 @@ create table arrival (
     primary key (symbol, session, stamp)
 );
 create index arrival_at on arrival (arrived_at);
+
+-- Worlds: accounts with a market clock of their own. `now_at` is where the clock stands, or was
+-- when it was last stored. `settings` is text that only the server interprets. `digest` is the hash
+-- over everything that the world has done. `ended_at` is the machine time at which a server noticed
+-- that the world has ended; null while it has not.
+create table world (
+    account_id bigint not null primary key references account (id),
+    id bigint not null,
+    owner_id bigint not null references account (id),
+    name text collate "C" not null,
+    state text collate "C" not null,
+    starts_at bigint not null,
+    ends_at bigint not null,
+    now_at bigint not null,
+    step bigint not null,
+    settings text collate "C" not null,
+    digest bytea not null,
+    created_at bigint not null,
+    ended_at bigint
+);
+create unique index world_name on world (owner_id, name);
+
+-- The log of each world. Lines are numbered without gaps from 1. `step` and `entries` are the last
+-- step and the last journal entry of the account up to the line, and `digest` is the hash over all
+-- lines up to the line.
+create table world_line (
+    account_id bigint not null references account (id),
+    number bigint not null,
+    at bigint not null,
+    step bigint not null,
+    entries bigint not null,
+    kind text collate "C" not null,
+    entry text collate "C" not null,
+    request text collate "C" not null,
+    digest bytea not null,
+    primary key (account_id, number)
+);

@@ -8,7 +8,8 @@ create table counter (
     next bigint not null
 );
 insert into counter (name, next) values
-    ('block', 1), ('series', 1), ('import', 1), ('quarantine', 1), ('trade', 1), ('version', 0);
+    ('block', 1), ('series', 1), ('import', 1), ('quarantine', 1), ('trade', 1), ('mirror', 1),
+    ('mirror_report', 1), ('version', 0);
 
 create table security (
     symbol text collate "C" not null primary key,
@@ -245,3 +246,134 @@ create table lease (
     holder text collate "C" not null,
     until_us bigint not null
 );
+
+-- Mirrors: sources of candles. Everything about them is in this database, because a page of candles
+-- and the position after it are written in one transaction. `settings` and `state` are text that
+-- only the collector interprets; `credentials` is encrypted.
+create table mirror (
+    id bigint not null primary key,
+    name text collate "C" not null unique,
+    settings text collate "C" not null,
+    state text collate "C" not null,
+    credentials bytea not null,
+    created_at bigint not null
+);
+
+-- The securities that a mirror collects, in the order of the list. `note` is why the source refused
+-- one, with the time of the refusal.
+create table mirror_security (
+    mirror_id bigint not null references mirror (id),
+    symbol text collate "C" not null,
+    place bigint not null,
+    note text collate "C",
+    noted_at bigint,
+    primary key (mirror_id, symbol)
+);
+
+-- Series that are read or were read, and how far. `position` is text of the walk, `purpose` is why
+-- it is read. A job that is done has all candles from `first_day` to `last_day` that the source
+-- had.
+create table mirror_job (
+    mirror_id bigint not null references mirror (id),
+    symbol text collate "C" not null,
+    period text collate "C" not null,
+    adjustment text collate "C" not null,
+    sessions text collate "C" not null,
+    purpose text collate "C" not null,
+    first_day text collate "C" not null,
+    last_day text collate "C" not null,
+    position text collate "C" not null,
+    outcome text collate "C",
+    pages bigint not null,
+    row_count bigint not null,
+    updated_at bigint not null,
+    primary key (mirror_id, symbol, period, adjustment, sessions, purpose, first_day)
+);
+
+-- Securities whose history was requested in a month of Hong Kong, which the source counts.
+create table mirror_month (
+    mirror_id bigint not null references mirror (id),
+    month text collate "C" not null,
+    symbol text collate "C" not null,
+    primary key (mirror_id, month, symbol)
+);
+
+-- What a user should know: differences of calendars, revised series, factors with their widths.
+create table mirror_report (
+    id bigint not null primary key,
+    mirror_id bigint not null references mirror (id),
+    kind text collate "C" not null,
+    symbol text collate "C" not null,
+    content text collate "C" not null,
+    at bigint not null
+);
+create unique index mirror_report_content on mirror_report (mirror_id, kind, symbol, content);
+
+-- Received adjusted days, as a block. They are never served; factors are derived from them.
+create table mirror_adjusted (
+    mirror_id bigint not null references mirror (id),
+    symbol text collate "C" not null,
+    body bytea not null,
+    primary key (mirror_id, symbol)
+);
+
+-- Corporate actions and factors that were derived from received days. `kind` is `cash`, `split` or
+-- `bare`: a bare factor is no known action, and is used as it is. `low` and `high` are the bounds
+-- of the factor, `width` how far a cash amount may be wrong.
+create table derived_factor (
+    symbol text collate "C" not null references security (symbol),
+    ex_date text collate "C" not null,
+    kind text collate "C" not null,
+    amount text collate "C" not null,
+    low text collate "C" not null,
+    high text collate "C" not null,
+    width text collate "C" not null,
+    primary key (symbol, ex_date)
+);
+
+-- Rows that arrive while a server runs. A batch is first written to `ingest_batch`, which makes it
+-- durable, and then merged into blocks; `applied` is the last merged batch. `push` is the next free
+-- sequence number of pushes.
+insert into counter (name, next) values ('ingest', 0), ('applied', 0), ('push', 0);
+
+-- Batches in commit order. They are stored for some minutes after they were merged, because every
+-- server pushes them. The pushes of a batch have sequence numbers from `push_from` on.
+create table ingest_batch (
+    id bigint not null primary key,
+    push_from bigint not null,
+    body bytea not null
+);
+
+-- The last accepted batch of each source, and the recent answers, which are repeated.
+create table ingest_source (
+    source text collate "C" not null primary key,
+    last_seq bigint not null
+);
+create table ingest_answer (
+    source text collate "C" not null,
+    seq bigint not null,
+    answer text collate "C" not null,
+    primary key (source, seq)
+);
+
+-- Ids of accepted trades, by the trading day. A known one is not added again. `noted_on` is the day
+-- since 1970 on which it came; old ones are removed.
+create table ingest_trade (
+    source text collate "C" not null,
+    symbol text collate "C" not null,
+    day text collate "C" not null,
+    id text collate "C" not null,
+    noted_on bigint not null,
+    primary key (source, symbol, day, id)
+);
+create index ingest_trade_noted on ingest_trade (noted_on);
+
+-- Stored minutes that are not final yet. They become final at `final_at` at the latest.
+create table partial_minute (
+    symbol text collate "C" not null,
+    lane text collate "C" not null,
+    at bigint not null,
+    final_at bigint not null,
+    primary key (symbol, lane, at)
+);
+create index partial_minute_final on partial_minute (final_at);

@@ -10,11 +10,12 @@ create table counter (
     seal bigint not null default 0
 ) without rowid;
 insert into counter (name, next) values
-    ('account', 1), ('audit', 1), ('topic', 1), ('watchlist', 1001), ('version', 0);
+    ('account', 1), ('audit', 1), ('topic', 1), ('watchlist', 1001), ('world', 1), ('version', 0);
 
 -- Raising `epoch` ends all sessions. `level` 0 is earned by assets and orders, 1 to 6 are set by
 -- the operator. A null `quota` follows the level; null `rate`, `floors` and `api_date` follow the
--- server. `password` is an Argon2id hash; null: no sign-in to the pages.
+-- server. `password` is an Argon2id hash; null: no sign-in to the pages. `subscriptions` is the
+-- most distinct securities that an account subscribes to on all its connections.
 create table account (
     id integer not null primary key,
     name text not null unique,
@@ -31,7 +32,8 @@ create table account (
     seal bigint not null default 0,
     floors text,
     read_only bigint not null default 0,
-    api_date text
+    api_date text,
+    subscriptions bigint not null default 500
 );
 
 -- The app secret is encrypted, because checking a signature needs the secret itself; of the token
@@ -445,3 +447,42 @@ create table sign_in_link (
 ) without rowid;
 create index sign_in_link_expiry on sign_in_link (expires_at);
 create index sign_in_link_account on sign_in_link (account_id);
+
+-- Worlds: accounts with a market clock of their own. `now_at` is where the clock stands, or was
+-- when it was last stored. `settings` is text that only the server interprets. `digest` is the hash
+-- over everything that the world has done. `ended_at` is the machine time at which a server noticed
+-- that the world has ended; null while it has not.
+create table world (
+    account_id bigint not null primary key references account (id),
+    id bigint not null,
+    owner_id bigint not null references account (id),
+    name text not null,
+    state text not null,
+    starts_at bigint not null,
+    ends_at bigint not null,
+    now_at bigint not null,
+    step bigint not null,
+    settings text not null,
+    digest blob not null,
+    created_at bigint not null,
+    seal bigint not null default 0,
+    ended_at bigint
+) without rowid;
+create unique index world_name on world (owner_id, name);
+
+-- The log of each world. Lines are numbered without gaps from 1. `step` and `entries` are the last
+-- step and the last journal entry of the account up to the line, and `digest` is the hash over all
+-- lines up to the line.
+create table world_line (
+    account_id bigint not null references account (id),
+    number bigint not null,
+    at bigint not null,
+    step bigint not null,
+    entries bigint not null,
+    kind text not null,
+    entry text not null,
+    request text not null,
+    digest blob not null,
+    seal bigint not null default 0,
+    primary key (account_id, number)
+) without rowid;

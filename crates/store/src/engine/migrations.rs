@@ -22,39 +22,27 @@ pub(crate) enum Dialect {
 }
 
 /// The last commit that can migrate a store older than the baselines.
-pub(crate) const LAST_WITH_STEPS: &str = "6fde5fb4";
-
-/// Defines a migration from the SQL files with this name, one file per engine.
-macro_rules! step {
-    ($version:literal, $name:literal, $file:literal) => {
-        Migration {
-            version: $version,
-            name: $name,
-            sqlite: include_str!(concat!("../../migrations/sqlite/", $file, ".sql")),
-            postgres: include_str!(concat!("../../migrations/postgres/", $file, ".sql")),
-            oldest: $version,
-            replaces: &[],
-        }
-    };
-}
+pub(crate) const LAST_WITH_STEPS: &str = "cd517f10";
 
 /// Migrations of `candles.db`. A baseline has the name of its database.
-pub(crate) const ALL: &[Migration] = &[
-    Migration {
-        replaces: &[
-            "c0afb906c460b769ff61de735e676bc3e92694137ed7e38fa081319c44eea0fc",
-            "6db345e657632fb5c0c071302b05479cb0163076d4c36e5f8ff38cb5d5eabe6e",
-        ],
-        ..step!(9, "candles", "candles")
-    },
-    step!(10, "ingest", "ingest"),
-    // Only a program that collects candles uses these tables. Other programs only need the computed
-    // factors.
-    Migration { oldest: 10, ..step!(11, "mirrors", "candles-11-mirrors") },
-];
+pub(crate) const ALL: &[Migration] = &[Migration {
+    version: 11,
+    name: "candles",
+    sqlite: concat!(
+        include_str!("../../migrations/sqlite/candles.sql"),
+        include_str!("../../migrations/sqlite/ingest.sql")
+    ),
+    postgres: include_str!("../../migrations/postgres/candles.sql"),
+    oldest: 11,
+    replaces: &[
+        "43986aa1215e7f88879799d92fca99a3cbd04c3e3e0789a0db41cba588f071dc",
+        "07c6e4b2d6209b150f1f1460afe4182c43a70f7921f3c9a849a1594214cd48d2",
+    ],
+}];
 
-/// Migrations of `ingest.db`: the tables of the step `ingest`, so that the same statements work for
-/// both files. A later step that changes these tables must be added to both lists. SQLite only.
+/// Migrations of `ingest.db`: the tables for ingested rows of `candles.db`, so that one set of
+/// statements fits both files. A later step that changes these tables must be added to both lists.
+/// SQLite only.
 pub(crate) const INGEST: &[Migration] = &[Migration {
     version: 1,
     name: "ingest log",
@@ -68,23 +56,14 @@ pub(crate) const INGEST: &[Migration] = &[Migration {
 }];
 
 /// Migrations of `accounts.db`, numbered independently.
-pub(crate) const ACCOUNTS: &[Migration] = &[
-    Migration {
-        replaces: &[
-            "312a529ee50f42fdcd1ebeb7b44df4975d359f2090ba8b712bd32c621f4bc498",
-            "6e2330d3b47d5eb3753fe1ec0947270ef7de40e1fa86645db6c34dbbbb686d86",
-        ],
-        ..step!(12, "accounts", "accounts")
-    },
-    // Nodes that do not know the limit have no subscriptions to count.
-    Migration { oldest: 12, ..step!(13, "subscriptions", "accounts-13-subscriptions") },
-    // A node that does not support worlds would serve current data to their accounts.
-    step!(14, "worlds", "accounts-14-worlds"),
-    // A node that does not write the log would omit steps from the digest.
-    step!(15, "world log", "accounts-15-world-log"),
-    // A node that does not support ends would not remove the end of a world that has resumed.
-    step!(16, "ended worlds", "accounts-16-ended-worlds"),
-];
+pub(crate) const ACCOUNTS: &[Migration] = &[Migration {
+    version: 16,
+    name: "accounts",
+    sqlite: include_str!("../../migrations/sqlite/accounts.sql"),
+    postgres: include_str!("../../migrations/postgres/accounts.sql"),
+    oldest: 16,
+    replaces: &["f2da9008d040f78f2bdf738b70447e86f8ca84fe2a52306071a9739fcb242839"],
+}];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {
     migrations.last().map_or(0, |migration| migration.version)

@@ -115,7 +115,7 @@ fn an_account_is_revoked_only_once() {
     assert_eq!((row.revoked_at, row.epoch), (Some(Timestamp(5)), 1));
 }
 
-pub(crate) fn change(accounts: &Accounts, id: AccountId, terms: &AccountTerms) -> Result<bool, StoreError> {
+fn change(accounts: &Accounts, id: AccountId, terms: &AccountTerms) -> Result<bool, StoreError> {
     accounts.change_terms(id, (NOW, "operator"), |_| Ok((terms.clone(), String::new())))
 }
 
