@@ -49,7 +49,7 @@ pub(super) fn buy_and_hold(record: &RunRecord) -> Option<Vec<Ratio>> {
     record.days.iter().map(|day| value_at(day.date)).collect()
 }
 
-/// Returns the growth of one security up to a date. Before its first close it is held as cash.
+/// Returns the growth of one security up to a date. Before its first close it counts as cash.
 fn growth_until(series: &PriceSeries, date: Date) -> Ratio {
     let close = series.closes.range(..=date).next_back();
     close.and_then(|(_, close)| Ratio::of_prices(*close, series.first)).unwrap_or(Ratio::ONE)
