@@ -380,6 +380,12 @@ impl Access {
         Ok(self.accounts.follow()?)
     }
 
+    /// Calls `listener` immediately after changes that may have ended sign-ins: those of this
+    /// process, and if the database is a server those of other nodes. It must not block.
+    pub fn on_change(&self, listener: impl Fn() + Send + Sync + 'static) {
+        self.accounts.on_change(listener);
+    }
+
     /// Opens a database connection for polling the database version.
     pub fn version_reader(&self) -> Result<VersionReader, AccessError> {
         Ok(self.accounts.version_reader()?)

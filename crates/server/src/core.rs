@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
@@ -119,6 +119,8 @@ pub(crate) struct Core {
     pub(crate) statements_due: Arc<Notify>,
     /// Held while the store is open, so that a restore cannot replace its files.
     pub(crate) server_lock: Option<ServerLock>,
+    /// Number of times that all streams were asked to check their credentials.
+    stream_checks: AtomicU64,
     is_stopping: AtomicBool,
     /// Machine time at which the server started.
     pub(crate) started_at: Timestamp,
@@ -217,6 +219,7 @@ impl Core {
             backoff: Backoff::new(limits.refusals_per_second),
             unsent: Unsent::new(limits.unsent_bytes),
             server_lock: None,
+            stream_checks: AtomicU64::new(0),
             is_stopping: AtomicBool::new(false),
             started_at: machine(),
             market_start: market.as_of().now(),
@@ -382,6 +385,18 @@ impl Core {
         streams.extend(self.world_lives.all().iter().flat_map(|live| live.list_streams(of)));
         streams.sort_by_key(|(info, _)| info.number);
         streams
+    }
+
+    /// Asks all streams to check their credentials, because a sign-in may have ended.
+    pub(crate) fn check_streams(&self) {
+        self.stream_checks.fetch_add(1, Ordering::AcqRel);
+        self.live.wake_streams();
+        self.world_lives.all().iter().for_each(|live| live.wake_streams());
+    }
+
+    /// Returns how often the streams were asked to check their credentials.
+    pub(crate) fn stream_checks(&self) -> u64 {
+        self.stream_checks.load(Ordering::Acquire)
     }
 
     /// Returns the market time for an account: that of its world, or the server's.

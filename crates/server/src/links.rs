@@ -70,6 +70,7 @@ struct Slot {
     is_silent: bool,
     mailbox: Mailbox,
     pulse: Arc<Pulse>,
+    who: access::Caller,
     info: ConnectionInfo,
 }
 
@@ -179,6 +180,15 @@ impl Links {
         }
     }
 
+    /// Closes all connections whose account or session has ended.
+    pub(crate) fn close_ended(&self, has_ended: impl Fn(&access::Caller) -> bool) {
+        // The accounts may have to be read from disk, so the lock is released before.
+        let all: Vec<_> = self.lock().values().map(|slot| (slot.who, slot.mailbox.clone())).collect();
+        for (_, mailbox) in all.iter().filter(|(who, _)| has_ended(who)) {
+            mailbox.close(Kick::Revoked);
+        }
+    }
+
     /// Signs a connection in and assigns a slot. The lock is held, so that a client that reconnects
     /// twice concurrently keeps only one connection. If all slots are taken, unresponsive
     /// connections are evicted first.
@@ -248,7 +258,8 @@ impl Links {
             true => mailbox.close(Kick::Superseded),
             false => {
                 let connection = Arc::new(connection);
-                let slot = Slot { connection, is_silent: false, mailbox, pulse: pulse.clone(), info };
+                let (pulse, who) = (pulse.clone(), caller);
+                let slot = Slot { connection, is_silent: false, mailbox, pulse, who, info };
                 all.insert(id, slot);
             }
         }

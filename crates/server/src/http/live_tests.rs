@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use access::{Actor, Created, NewAccount, Right, Terms};
 use market::{Grain, Timestamp};
@@ -11,11 +12,15 @@ use tokio::sync::watch;
 use super::policy_tests::world;
 use super::tests::{NOW, connect_until, site_of};
 use super::watch::gather;
+use crate::jobs;
 use crate::kit::{ListenerKind, Site};
+use crate::links::Links;
 use crate::live::STREAMS_MAX;
 use crate::mailbox::{ClosedBy, Kick};
 use crate::market_clock::tests::Stepped;
+use crate::metrics::JobName;
 use crate::pushes;
+use crate::settings::Settings;
 use crate::world_changes::{self, Target};
 use crate::worlds::WAIT_MAX;
 
@@ -220,6 +225,35 @@ async fn a_stream_ends_with_its_browser_session() {
     assert!(site.core.access.sign_out(cookie, ann.account_id, NOW).unwrap());
     let text = far.ended().await;
     assert!(text.contains("event: end\ndata: {\"reason\":\"signed out\",\"retry\":false}\n\n"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_checks_its_sign_in_when_one_may_have_ended() {
+    let (site, _dir) = site();
+    let mut jobs = jobs::of_server(&site.core, &Links::default(), None, &Settings::default());
+    jobs.retain(|job| job.name == JobName::StoreChanges);
+    let jobs = jobs::Runner::start(&site.core, jobs);
+    let (ann, bob) = (account(&site, "ann"), account(&site, "bob"));
+    let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let guest = site.core.access.sign_in_guest(bob.account_id, from, NOW).unwrap().unwrap();
+    let cookie = guest.session.expose();
+    let mut of_ann = Far::open(&site, &bearer(&ann), "700.HK").await;
+    let mut of_bob = Far::open(&site, &bearer(&bob), "700.HK").await;
+    let mut of_guest = Far::open(&site, &format!("cookie: chandler_session={cookie}"), "700.HK").await;
+    for far in [&mut of_ann, &mut of_bob, &mut of_guest] {
+        far.read("event: quote", 1).await;
+    }
+    let begun = tokio::time::Instant::now();
+    site.core.access.revoke(ann.account_id, &Actor::Operator, "test", NOW).unwrap();
+    assert!(of_ann.ended().await.contains("this account has been revoked"));
+    assert!(site.core.access.sign_out(cookie, bob.account_id, NOW).unwrap());
+    // As the page does that signs out.
+    site.core.check_streams();
+    assert!(of_guest.ended().await.contains("signed out"));
+    assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+    step(&site, OPEN + 60);
+    assert!(!of_bob.read("event: trades", 1).await.contains("event: end"));
+    jobs.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,11 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use access::Freshness;
 use store::VersionReader;
 use tokio::sync::Notify;
 
 use super::runner::{Job, JobError, Progress, RunsOn, Trigger};
 use crate::core::Core;
+use crate::links::Links;
 use crate::metrics::JobName;
 use crate::tls::Tls;
 use crate::world_changes;
@@ -31,29 +33,48 @@ struct Versions {
 }
 
 /// Detects imports and account changes by other processes, and wakes the paper account job early,
-/// because orders may be waiting for the new candles. The job has its own database connections.
-/// Requests check versions themselves and never wait for the job.
-pub(super) fn of_store(core: &Arc<Core>) -> Job {
-    let (core, state) = (core.clone(), Mutex::new((None, None)));
+/// because orders may be waiting for the new candles. Connections of accounts and sessions that have
+/// ended are closed; changes of accounts by this process run the job immediately. The job has its
+/// own database connections. Requests check versions themselves and never wait for the job.
+pub(super) fn of_store(core: &Arc<Core>, links: &Links) -> Job {
+    let (core, links, state) = (core.clone(), links.clone(), Mutex::new((None, None, None)));
+    let demand = Arc::<Notify>::default();
+    let changed = demand.clone();
+    core.access.on_change(move || changed.notify_one());
     Job {
         name: JobName::StoreChanges,
         place: RunsOn::EveryServer,
         first_after: Duration::ZERO,
         every: EVERY,
-        demand: Arc::new(Notify::new()),
+        demand,
         work: Arc::new(move |_| {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let (readers, seen) = &mut *state;
+            let (readers, seen, checked) = &mut *state;
+            close_ended(&core, &links, checked)?;
             let versions = look(&core, readers)?;
             if seen.replace(versions) != Some(versions) {
                 core.listeners.sooner().notify_one();
-                // Subscriptions without a right end, and connections of revoked accounts.
+                // Subscriptions without a right end.
                 core.live.sooner().notify_one();
             }
             world_changes::refresh(&core)?;
             Ok(Progress::Done)
         }),
     }
+}
+
+/// Closes connections of accounts and sessions that have ended, if accounts have changed. `checked`
+/// is the version of the last check.
+fn close_ended(core: &Core, links: &Links, checked: &mut Option<i64>) -> Result<(), JobError> {
+    let version = core.access.version_check()?;
+    if *checked == Some(version) {
+        return Ok(());
+    }
+    // If an account cannot be looked up, its connections are checked with their next ping.
+    links.close_ended(|who| core.access.is_valid(who, Freshness::Recent).is_ok_and(|is_valid| !is_valid));
+    core.check_streams();
+    *checked = Some(version);
+    Ok(())
 }
 
 fn look(core: &Core, readers: &mut Option<Readers>) -> Result<Versions, JobError> {

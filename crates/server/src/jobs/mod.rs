@@ -30,7 +30,7 @@ pub(crate) fn of_server(
     tls: Option<&Arc<Tls>>,
     settings: &Settings,
 ) -> Vec<Job> {
-    let mut jobs = vec![changes::of_store(core), removal::expired_grants(core)];
+    let mut jobs = vec![changes::of_store(core, links), removal::expired_grants(core)];
     jobs.extend([paper_accounts::advance(core), paper_accounts::follow(core), paper_accounts::levels(core)]);
     jobs.extend([paper_accounts::statements(core), removal::uploads(core), pushes::publish(core)]);
     jobs.extend([ingest::merge(core), worlds::run(core), world_logs::write(core)]);

@@ -317,7 +317,7 @@ async fn changes_by_another_process_are_noticed() {
     let mut readers = (core.store.version_reader().unwrap(), core.access.version_reader().unwrap());
     let mut versions = || (readers.0.version().unwrap(), readers.1.version().unwrap());
     let sooner = core.listeners.sooner().clone();
-    let runner = Runner::start(&core, vec![changes::of_store(&core)]);
+    let runner = Runner::start(&core, vec![changes::of_store(&core, &Links::default())]);
     timeout(2 * SECOND, sooner.notified()).await.unwrap();
     let first = versions();
     assert!(timeout(10 * SECOND, sooner.notified()).await.is_err(), "nothing has happened");

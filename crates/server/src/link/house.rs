@@ -1,10 +1,11 @@
 //! Test fixture for links: a core over an empty directory, and the client's end of a connection.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Access, Actor, Created, NewAccount, Terms};
+use access::{Access, Actor, Created, Grant, NewAccount, NewClient, PresentedClient, Terms};
 use history::{History, import};
 use market::{Grain, Timestamp, Venues};
 use prost::Message;
@@ -110,7 +111,12 @@ impl House {
 
     /// Returns the caller of an HTTP request of an account.
     pub(super) fn identify(&self, account: &Created) -> access::Caller {
-        let bearer = format!("Bearer {}", account.access_token.expose());
+        self.identify_bearer(account.access_token.expose())
+    }
+
+    /// Returns the caller of an HTTP request with this access token.
+    pub(super) fn identify_bearer(&self, token: &str) -> access::Caller {
+        let bearer = format!("Bearer {token}");
         let header = |name: &str| (name == "authorization").then_some(bearer.as_str());
         let request = access::SignedRequest {
             method: "GET",
@@ -120,6 +126,23 @@ impl House {
             body: b"",
         };
         self.core.access.identify(&request, NOW).unwrap()
+    }
+
+    /// Signs a program in to an account with OAuth, and returns the caller of its requests. Each
+    /// program needs an address of its own, because registrations are limited by address.
+    pub(super) fn oauth(&self, account: &Created, address: [u8; 4]) -> access::Caller {
+        let (access, moment) = (&self.core.access, access::Moment { now: NOW, uptime: self.core.uptime() });
+        let back = "http://127.0.0.1:60355/callback".to_owned();
+        let new = NewClient { redirect_uris: vec![back], ..NewClient::default() };
+        let client = access.register_client(&new, IpAddr::from(address), moment).unwrap().client;
+        let query = format!("response_type=code&client_id={}", client.id);
+        let request = access.check_authorization(&query).unwrap();
+        let back = access.approve_authorization(&request, account.account_id, NOW).unwrap();
+        let code = back.split_once("code=").unwrap().1.split('&').next().unwrap();
+        let grant = Grant::Code { code, redirect_uri: None, verifier: None };
+        let client = PresentedClient { id: &client.id, secret: None };
+        let tokens = access.redeem(&client, &grant, None, moment).unwrap();
+        self.identify_bearer(tokens.access_token.expose())
     }
 
     /// Returns the mailbox of an account's only connection.

@@ -14,7 +14,10 @@ use wire::{Limits, Packet, Status, control};
 
 use super::house::{BOTH, House, Kind, NOW, Seen};
 use super::{Arrival, Link, Program, Transport, UNSENT_MAX};
+use crate::jobs;
 use crate::market_clock::tests::Ticking;
+use crate::metrics::JobName;
+use crate::settings::Settings;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -349,6 +352,42 @@ async fn an_idle_revoked_account_is_closed_at_the_next_ping() {
         assert_eq!(far.closed().await, (4, websocket(kind, 1008)));
         assert_eq!(begun.elapsed().as_secs(), 30, "{kind:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_is_closed_at_once_when_its_sign_in_ends() {
+    let house = House::new();
+    let core = &house.core;
+    let mut jobs = jobs::of_server(core, &house.hub.links, None, &Settings::default());
+    jobs.retain(|job| job.name == JobName::StoreChanges);
+    let jobs = jobs::Runner::start(core, jobs);
+    for kind in BOTH {
+        let revoked = house.account(&format!("revoked {kind:?}"), 10);
+        let account = house.account(&format!("{kind:?}"), 10);
+        let by = access::Actor::Operator;
+        let (mut of_revoked, _) = house.signed_in(kind, &revoked).await;
+        let mut of_programs = Vec::new();
+        let callers = [1, 2].map(|number| house.oauth(&account, [10, 0, kind as u8, number]));
+        for caller in callers {
+            let otp = core.access.issue_otp(&caller, core.uptime()).unwrap();
+            let mut far = house.connect(kind);
+            far.auth(otp.expose()).await.unwrap();
+            of_programs.push(far);
+        }
+        let [of_ended, of_other] = &mut of_programs[..] else { panic!() };
+        let begun = Instant::now();
+        core.access.revoke(revoked.account_id, &by, "", NOW).unwrap();
+        assert_eq!(of_revoked.closed().await, (4, websocket(kind, 1008)));
+        let sign_ins = core.access.sign_ins(account.account_id, NOW).unwrap();
+        let ended = sign_ins.iter().find(|sign_in| callers[0].is_of(&sign_in.id)).unwrap();
+        assert!(core.access.end_sign_in(account.account_id, &ended.id, &by, NOW).unwrap());
+        assert_eq!(of_ended.closed().await, (4, websocket(kind, 1008)));
+        assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+        // The other sign-in of the same account goes on.
+        of_other.request(1, 1, Vec::new()).await;
+        assert!(matches!(of_other.see().await, Seen::Packet(Packet::Response { command: 1, .. })));
+    }
+    jobs.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

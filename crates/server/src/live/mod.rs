@@ -79,7 +79,7 @@ impl WorldLives {
     /// Wakes the streams of a world after its clock was started or stopped.
     pub(crate) fn wake_streams(&self, account: AccountId) {
         if let Some(live) = self.known(account) {
-            live.subscriptions().wake_streams();
+            live.wake_streams();
         }
     }
 
@@ -106,6 +106,11 @@ impl Live {
     /// Returns the number of a new stream.
     pub(crate) fn number_stream(&self) -> u64 {
         self.streams.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Wakes all streams.
+    pub(crate) fn wake_streams(&self) {
+        self.subscriptions().wake_streams();
     }
 
     /// Ends all subscriptions of a closed connection.

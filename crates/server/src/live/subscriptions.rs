@@ -366,7 +366,7 @@ impl Subscriptions {
         }
     }
 
-    /// Wakes all streams after the clock was moved.
+    /// Wakes all streams after the clock was moved or a sign-in has ended.
     pub(crate) fn wake_streams(&self) {
         for (_, subscriber) in self.connections.iter().filter(|(id, _)| is_stream(**id)) {
             subscriber.mailbox.wake();

@@ -74,7 +74,11 @@ fn set(visit: &Visit<'_>) -> Result<Answer, PageError> {
         return form(visit, link, &account, Some(visit.words.password_differ));
     }
     match access.set_password_by_link(link, &password, visit.call.peer.ip(), visit.moment()) {
-        Ok(account) => Ok(done(visit, &account)),
+        Ok(account) => {
+            // All browser sessions of the account have ended.
+            visit.site.core.check_streams();
+            Ok(done(visit, &account))
+        }
         Err(PasswordLinkRefused::Unfit(_)) => form(visit, link, &account, Some(visit.words.password_unfit)),
         Err(refused) => refusal(visit, refused),
     }

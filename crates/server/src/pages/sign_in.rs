@@ -133,7 +133,9 @@ pub(super) fn sign_out(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let next = forms::safe_next(fields.get("next")).unwrap_or(path::SIGN_IN);
     if let Some((cookie, permit)) = &visit.session {
         visit.check(&fields, cookie, PURPOSE_OUT)?;
-        visit.site.core.access.sign_out(cookie, permit.account().id, visit.site.core.machine_now())?;
+        let core = &visit.site.core;
+        core.access.sign_out(cookie, permit.account().id, core.machine_now())?;
+        core.check_streams();
     }
     redirect(&visit.frame.at(next), Kind::Session.remove(visit.secure).into_iter().collect())
 }

@@ -91,7 +91,7 @@ pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
     }
     drop(publisher);
     if channel.pace() == ClockSpeed::Standing {
-        channel.live.subscriptions().wake_streams();
+        channel.live.wake_streams();
     }
     Ok(published)
 }

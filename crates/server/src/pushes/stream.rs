@@ -60,11 +60,14 @@ pub(crate) struct EventStream {
     heartbeat: Option<Pin<Box<Sleep>>>,
     /// A running check of the credentials. Its result is the reason to end the stream, if any.
     check: Option<oneshot::Receiver<Option<&'static str>>>,
+    /// How often streams had been asked for a check when the last one was started.
+    checks: u64,
     shutdown: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     is_over: bool,
 }
 
-/// The credentials of a stream, which are checked with every heartbeat.
+/// The credentials of a stream, which are checked with every heartbeat, and when a sign-in may have
+/// ended.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamCredentials {
     pub(crate) caller: Caller,
@@ -147,6 +150,7 @@ pub(crate) fn open(
         source,
         heartbeat: None,
         check: None,
+        checks: core.stream_checks(),
         shutdown: None,
         is_over: false,
     };
@@ -203,6 +207,9 @@ impl EventStream {
         let mut events = std::mem::take(&mut self.begin);
         if self.poll_heartbeat(cx) {
             events.extend_from_slice(HEARTBEAT);
+        }
+        if self.check.is_none() && self.checks != self.core.stream_checks() {
+            self.start_check();
         }
         let reason = match self.mailbox.look(cx) {
             Mail::Kick(Kick::TooSlow { waiting }) => {
@@ -261,7 +268,11 @@ impl EventStream {
             Poll::Pending => None,
             Poll::Ready(checked) => {
                 self.check = None;
-                checked.ok().flatten()
+                let reason = checked.ok().flatten();
+                if reason.is_none() && self.checks != self.core.stream_checks() {
+                    cx.waker().wake_by_ref();
+                }
+                reason
             }
         }
     }
@@ -284,6 +295,7 @@ impl EventStream {
 
     /// Checks the credentials on a worker thread, because this may read the database.
     fn start_check(&mut self) {
+        self.checks = self.core.stream_checks();
         let (core, id, credentials) = (self.core.clone(), self.id, self.credentials.clone());
         let source = self.source.clone();
         let share = core.share_of_caller(&credentials.caller.who);

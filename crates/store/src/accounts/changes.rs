@@ -9,6 +9,7 @@
 //! track the version of a PostgreSQL database in memory. It arrives by notification if the database
 //! server supports notifications, and is also polled every second.
 
+use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -83,9 +84,16 @@ const ASKED_EVERY: Duration = Duration::from_secs(1);
 /// directly, which returns an error if the database is unreachable.
 const GOOD_FOR: Duration = Duration::from_secs(3);
 
-/// The tracked version, which is unset until tracking starts.
+/// The tracked version, which is unset until tracking starts, and the listener.
 #[derive(Debug, Default)]
-pub(super) struct Following(OnceLock<Followed>);
+pub(super) struct Following {
+    followed: OnceLock<Followed>,
+    listener: Arc<Listener>,
+}
+
+/// Called after changes that may have ended sign-ins.
+#[derive(Default)]
+struct Listener(OnceLock<Box<dyn Fn() + Send + Sync>>);
 
 #[derive(Debug)]
 struct Followed {
@@ -93,28 +101,54 @@ struct Followed {
     watch: Watch,
 }
 
+impl Listener {
+    fn call(&self) {
+        if let Some(listener) = self.0.get() {
+            listener();
+        }
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener").finish_non_exhaustive()
+    }
+}
+
 impl Following {
+    /// Calls the listener.
+    pub(super) fn changed(&self) {
+        self.listener.call();
+    }
+
     /// Returns the tracked version, or `None` if it is too old or tracking has not started.
     pub(super) fn version(&self) -> Option<i64> {
-        let followed = self.0.get()?;
+        let followed = self.followed.get()?;
         let is_recent = followed.watch.age().is_some_and(|age| age < GOOD_FOR);
         is_recent.then(|| followed.version.load(Ordering::Acquire))
     }
 
     /// Raises the tracked version to one that this process has read from the database.
     pub(super) fn saw(&self, version: i64) {
-        if let Some(followed) = self.0.get() {
+        if let Some(followed) = self.followed.get() {
             followed.version.fetch_max(version, Ordering::AcqRel);
         }
     }
 }
 
 impl Accounts {
+    /// Calls `listener` immediately after changes by this process that may have incremented the
+    /// version, and on PostgreSQL when another process has incremented it. Only the first listener
+    /// is used. It must not block.
+    pub fn on_change(&self, listener: impl Fn() + Send + Sync + 'static) {
+        self.following.listener.0.set(Box::new(listener)).ok();
+    }
+
     /// Starts tracking the version; does nothing on SQLite. Called by servers, which read the
     /// version before each request.
     pub fn follow(&self) -> Result<(), StoreError> {
         let Some(server) = self.home.server() else { return Ok(()) };
-        if self.following.0.get().is_some() {
+        if self.following.followed.get().is_some() {
             return Ok(());
         }
         let version = Arc::new(AtomicI64::new(i64::MIN));
@@ -123,15 +157,17 @@ impl Accounts {
             question: common_sql::VERSION.for_postgres(),
             every: ASKED_EVERY,
         };
-        let heard = version.clone();
+        let (heard, listener) = (version.clone(), self.following.listener.clone());
         let watch = Watch::start(server.clone(), subject, move |news| {
             let number = match news {
                 News::Number(number) => Some(number),
                 News::Notice { payload, .. } => payload.parse().ok(),
                 News::Listening | News::Away(_) => None,
             };
-            if let Some(number) = number {
-                heard.fetch_max(number, Ordering::AcqRel);
+            if let Some(number) = number
+                && heard.fetch_max(number, Ordering::AcqRel) < number
+            {
+                listener.call();
             }
         });
         let watch = watch.map_err(|source| StoreError::Io {
@@ -140,7 +176,7 @@ impl Accounts {
             source,
         })?;
         // If two threads start tracking concurrently, the first thread's watch is kept.
-        self.following.0.set(Followed { version, watch }).ok();
+        self.following.followed.set(Followed { version, watch }).ok();
         Ok(())
     }
 }

@@ -441,6 +441,10 @@ impl Accounts {
             // rely on polling.
             db.first(NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
         }
+        // A change of one account's rows alone ends no sign-in.
+        if matches!(lock, WriteLock::Everything) {
+            self.following.changed();
+        }
         Ok(result)
     }
 }
