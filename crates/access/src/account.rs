@@ -233,6 +233,11 @@ impl Account {
         Ok(Account { id, name, region, role, created_at, revoked_at, rights, terms, is_world, owner, epoch })
     }
 
+    /// Returns the owner of the world that the account belongs to.
+    pub fn owner(&self) -> Option<AccountId> {
+        self.owner
+    }
+
     /// Returns the account whose rate limit and quota apply: that of the owner for a world with the
     /// owner's limits, otherwise this one.
     pub(crate) fn charged(&self) -> AccountId {

@@ -9,8 +9,9 @@ use trading::Push;
 /// Receives account changes once they are durable. Implementations must not block or access an
 /// account.
 pub trait Listener: Send + Sync {
-    /// Called in journal order when orders or grids of an account have changed. Changes by other
-    /// processes are reported once this process reads them.
+    /// Called in journal order when the journal of an account has changed. `pushes` are those of its
+    /// orders and grids, and may be empty. Changes by other processes are reported once this process
+    /// reads them.
     fn changed(&self, account: AccountId, pushes: &[Push]);
 
     /// Called when an account must be advanced at the market time `until` even without a request.
@@ -39,7 +40,7 @@ struct State {
 
 /// Identifies a journal entry. The number alone is not unique, because a later era may reuse it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark {
+pub(crate) struct Mark {
     era: u64,
     number: u64,
 }
@@ -75,6 +76,15 @@ impl LastPushed {
     /// Records that all entries up to `head` were pushed.
     pub(crate) fn set(&self, head: Option<&JournalHead>) {
         self.lock().mark = Some(Mark::of(head));
+    }
+
+    /// Returns whether the journal has other entries than those that were pushed at `before`.
+    pub(crate) fn has_moved(&self, before: Option<Mark>) -> bool {
+        self.lock().mark != before
+    }
+
+    pub(crate) fn mark(&self) -> Option<Mark> {
+        self.lock().mark
     }
 
     /// Updates the mark after this process truncated the journal to `head`.

@@ -148,6 +148,7 @@ impl Paper {
                 RewindOutcome::Done(head) => {
                     state.book = None;
                     state.last_pushed.cut(&head);
+                    self.committer.notify(id, &[]);
                     return Ok(Standing::of(Some(head)));
                 }
                 RewindOutcome::NameTaken => return Err(PaperError::NameTaken(name.to_owned())),
@@ -212,6 +213,7 @@ impl Paper {
                 state.book = None;
                 // Mark the copied entries as pushed, so that listeners do not receive them.
                 state.last_pushed.set(Some(head));
+                self.committer.notify(to, &[]);
                 Ok(Standing::of(Some(*head)))
             }
             _ => Err(PaperError::NotEmpty),

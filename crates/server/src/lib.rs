@@ -8,6 +8,7 @@
 //! connections, `http/` the endpoints, `pages/` the web pages, and `listen.rs` the listeners.
 
 mod accepted;
+mod account_news;
 mod backoff;
 mod caller;
 mod certificate;
@@ -32,6 +33,7 @@ mod live;
 mod local;
 mod mailbox;
 mod market_clock;
+mod market_status;
 mod merge_turn;
 mod message;
 mod metrics;

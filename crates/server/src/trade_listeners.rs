@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use trading::{GridPush, OrderPush, Plain, Push, exact_price, plain_price};
 use wire::trade;
 
+use crate::account_news::{AccountNews, Subject};
 use crate::caller::Language;
 use crate::mailbox::{self, Mailbox};
 use crate::names::{SecurityLookup, stock_name};
@@ -29,6 +30,8 @@ pub(crate) struct TradeListeners {
     accounts: Mutex<HashMap<AccountId, Vec<Subscriber>>>,
     /// Number of queued events by account, for accounts with subscribers.
     sent: Mutex<HashMap<AccountId, Counts>>,
+    /// Streams that follow accounts.
+    news: Arc<AccountNews>,
     securities: SecurityLookup,
     /// Market time of the next planned run in Unix seconds, or `i64::MAX` if no run is planned.
     planned: AtomicI64,
@@ -85,6 +88,7 @@ impl TradeListeners {
         TradeListeners {
             accounts: Mutex::default(),
             sent: Mutex::default(),
+            news: Arc::default(),
             securities: SecurityLookup::new(store),
             planned: AtomicI64::new(i64::MIN),
             sooner: Arc::default(),
@@ -105,11 +109,18 @@ impl TradeListeners {
         Listening { listeners: self.clone(), account, connection, _watched: watched }
     }
 
-    /// Returns all accounts with subscribers.
+    /// Returns all accounts with subscribers or streams.
     pub(crate) fn accounts(&self) -> Vec<AccountId> {
         let mut accounts: Vec<AccountId> = self.lock().keys().copied().collect();
+        accounts.extend(self.news.trading_accounts());
         accounts.sort_unstable();
+        accounts.dedup();
         accounts
+    }
+
+    /// Returns the streams that follow accounts.
+    pub(crate) fn news(&self) -> &Arc<AccountNews> {
+        &self.news
     }
 
     /// Sets the market time of the next planned run, or clears it if `at` is `None`.
@@ -163,6 +174,10 @@ impl Counts {
 
 impl paper::Listener for TradeListeners {
     fn changed(&self, account: AccountId, pushes: &[Push]) {
+        self.news.changed(account, Subject::Trading);
+        if pushes.is_empty() {
+            return;
+        }
         // The list is cloned, so that name lookups and encoding do not block subscriptions and
         // pushes of other accounts. The caller serializes calls for one account.
         let Some(mut subscribers) = self.lock().get(&account).cloned() else { return };

@@ -278,6 +278,7 @@ impl Paper {
     /// truncated the journal, first catches up or reloads, and pushes the new entries to listeners.
     pub(crate) fn current(&self, state: &mut AccountState, id: AccountId) -> Result<Book, PaperError> {
         state.version = None;
+        let before = state.last_pushed.mark();
         for _ in 0..TRIES_MAX {
             let held = state.book.take().filter(|book| !book.is_void.load(Ordering::Acquire));
             let followed = match held {
@@ -301,7 +302,9 @@ impl Paper {
                 None => self.loaded(state, id)?,
             };
             if let Some((book, pushes)) = followed {
-                self.committer.notify(id, &pushes);
+                if !pushes.is_empty() || state.last_pushed.has_moved(before) {
+                    self.committer.notify(id, &pushes);
+                }
                 return Ok(book);
             }
         }

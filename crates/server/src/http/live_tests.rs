@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::{Actor, Created, NewAccount, Right, Terms};
+use history::AsOf;
 use market::{Grain, Timestamp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
 
-use super::policy_tests::world;
+use super::policy_tests::{oauth, world};
 use super::tests::{NOW, connect_until, site_of};
 use super::watch::gather;
+use crate::account_news::Subject;
 use crate::jobs;
 use crate::kit::{ListenerKind, Site};
 use crate::links::Links;
@@ -107,14 +109,14 @@ async fn a_stream_begins_with_the_state_and_follows_the_clock() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    assert_eq!(far.names(), ["subscribed", "clock", "quote"]);
+    assert_eq!(far.names(), ["subscribed", "clock", "market", "market", "market", "quote"]);
     step(&site, OPEN + 60);
     let text = far.read("event: clock", 2).await;
     let quote = r#""last_done":"301.000","open":"300.000","high":"302.000","low":"299.000","timestamp":1773797459,"volume":10000,"turnover":"3005000.000""#;
     assert!(text.contains(quote), "{text}");
     assert!(text.contains(r#"{"price":"300.500","volume":10000,"timestamp":1773797459,"#), "{text}");
     assert!(text.contains(r#""now":"2026-03-18T01:31:00Z""#), "{text}");
-    assert_eq!(far.names()[3..], ["trades", "quote", "trades", "quote", "clock"]);
+    assert_eq!(far.names()[6..], ["trades", "quote", "trades", "quote", "clock"]);
 }
 
 #[tokio::test]
@@ -165,14 +167,146 @@ async fn streams_are_listed_and_counted() {
 }
 
 #[tokio::test]
-async fn a_stream_needs_symbols() {
+async fn a_stream_has_at_most_500_symbols_and_needs_none() {
     let (site, _dir) = site();
     let ann = account(&site, "ann");
     let many: String = (1..=501).map(|number| format!("{number}.HK,")).collect();
-    for symbols in ["", ",", &many] {
-        let mut far = Far::open(&site, &bearer(&ann), symbols).await;
-        assert!(far.read("\r\n\r\n{", 1).await.starts_with("HTTP/1.1 400 "), "{symbols}");
+    let mut far = Far::open(&site, &bearer(&ann), &many).await;
+    assert!(far.read("\r\n\r\n{", 1).await.starts_with("HTTP/1.1 400 "));
+    for path in ["/v1/live", "/v1/live?symbols=", "/v1/live?symbols=,"] {
+        let mut far = Far::request(&site, &bearer(&ann), path).await;
+        let text = far.read("event: market", 3).await;
+        assert!(text.contains(r#"data: {"symbols":[],"waiting":[],"left_out":[]}"#), "{path}: {text}");
+        step(&site, site.core.market_now().now().0 + 60);
+        far.read("event: clock", 2).await;
+        assert_eq!(far.names()[5..], ["clock"]);
     }
+}
+
+/// Reads the next states of a market.
+async fn states(far: &mut Far, market: &str, count: usize) -> Vec<String> {
+    let begin = format!("data: {{\"market\":\"{market}\",\"trade_status\":");
+    let text = far.read(&begin, count).await;
+    let states = text.lines().filter_map(|line| line.strip_prefix(&begin));
+    states.map(|state| state.chars().take_while(char::is_ascii_digit).collect()).collect()
+}
+
+#[tokio::test]
+async fn a_stream_tells_when_markets_open_and_close() {
+    // A half day in Hong Kong, the eve of the lunar new year.
+    let venues = market::Venues::built_in().unwrap();
+    let zone = venues.of(market::Market::Hk).zone();
+    let at = |minute: i64| zone.instant("2026-02-16".parse().unwrap(), minute * 60).0;
+    let (site, _dir) = site_of(Arc::new(Stepped::at(Timestamp(at(11 * 60)))), Some(Grain::Minute), MINUTES);
+    let ann = account(&site, "ann");
+    let mut far = Far::request(&site, &bearer(&ann), "/v1/live").await;
+    assert_eq!(states(&mut far, "HK", 1).await, ["105"]);
+    assert!(far.text.contains(r#""trade_status":105,"since":"2026-02-16T01:30:00Z"}"#), "{}", far.text);
+    step(&site, at(12 * 60) - 1);
+    far.read("event: clock", 2).await;
+    step(&site, at(12 * 60));
+    assert_eq!(states(&mut far, "HK", 2).await, ["105", "107"]);
+    // No afternoon: closed until the next trading day, 20 February.
+    step(&site, at(12 * 60 + 10));
+    assert_eq!(states(&mut far, "HK", 3).await, ["105", "107", "108"]);
+    step(&site, at(14 * 60));
+    step(&site, at(4 * 1440 + 10 * 60));
+    assert_eq!(states(&mut far, "HK", 4).await, ["105", "107", "108", "105"]);
+}
+
+/// A clock that follows tokio's paused time.
+struct Paused(Timestamp, tokio::time::Instant);
+
+impl crate::market_clock::MarketTime for Paused {
+    fn as_of(&self) -> AsOf {
+        AsOf::Live(Timestamp(self.0.0 + i64::try_from(self.1.elapsed().as_secs()).unwrap()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_under_the_machine_clock_tells_the_market_state_in_time() {
+    // Four seconds before the lunch break.
+    let noon = OPEN + 150 * 60;
+    let clock = Paused(Timestamp(noon - 4), tokio::time::Instant::now());
+    let (site, _dir) = site_of(Arc::new(clock), Some(Grain::Minute), MINUTES);
+    let ann = account(&site, "ann");
+    let mut far = Far::request(&site, &bearer(&ann), "/v1/live").await;
+    assert_eq!(states(&mut far, "HK", 1).await, ["105"]);
+    let begun = tokio::time::Instant::now();
+    assert_eq!(states(&mut far, "HK", 2).await, ["105", "106"]);
+    assert!(begun.elapsed() <= Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+/// Sends a request with a JSON body, and returns the answer.
+async fn send(site: &Arc<Site>, of: &Created, method: &str, path: &str, body: &str) -> String {
+    let peer = "127.0.0.1:50000".parse().unwrap();
+    let stop = watch::Sender::new(false);
+    let mut stream = connect_until(stop.clone(), peer, None, ListenerKind::Public, site);
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: x\r\n{}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}",
+        bearer(of)
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut far = Far { stream, text: String::new(), stop };
+    far.read("\"message\":", 1).await.to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_tells_that_the_account_has_changed() {
+    let (site, _dir) = site();
+    let (ann, bob) = (account(&site, "ann"), account(&site, "bob"));
+    let quote_only = format!("authorization: Bearer {}", oauth(&ann, "quote", NOW, &site));
+    let open = async |credentials: &str| {
+        let mut far = Far::request(&site, credentials, "/v1/live").await;
+        far.read("event: market", 3).await;
+        far
+    };
+    let (mut of_ann, mut of_bob) = (open(&bearer(&ann)).await, open(&bearer(&bob)).await);
+    let mut of_quote = open(&quote_only).await;
+    let order = r#"{"symbol":"700.HK","order_type":"LO","side":"Buy","submitted_quantity":"100","submitted_price":"300","time_in_force":"Day"}"#;
+    let answer = send(&site, &ann, "POST", "/v1/trade/order", order).await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let text = of_ann.read("event: account", 1).await;
+    assert!(text.contains(r#"data: {"changed":["trading"]}"#), "{text}");
+    let group = |name: &str| format!(r#"{{"name":"{name}","securities":["700.HK"]}}"#);
+    for name in ["one", "two", "three"] {
+        send(&site, &ann, "POST", "/v1/watchlist/groups", &group(name)).await;
+    }
+    send(&site, &ann, "POST", "/v1/trade/order", order).await;
+    of_ann.read("event: account", 2).await;
+    // The scope decides what a stream is told.
+    let text = of_quote.read("event: account", 1).await;
+    assert!(text.contains(r#"data: {"changed":["watchlists"]}"#), "{text}");
+    send(&site, &bob, "POST", "/v1/watchlist/groups", &group("four")).await;
+    assert!(of_bob.read("event: account", 1).await.contains(r#"data: {"changed":["watchlists"]}"#));
+    // All that was written so far is read with the next heartbeat.
+    for far in [&mut of_ann, &mut of_bob, &mut of_quote] {
+        let before = far.text.matches("\n:\n\n").count();
+        far.read("\n:\n\n", before + 1).await;
+    }
+    let trading = |far: &Far| far.text.lines().filter(|line| line.contains("\"trading\"")).count();
+    assert!(trading(&of_ann) >= 2, "{}", of_ann.text);
+    assert_eq!([trading(&of_bob), trading(&of_quote)], [0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_within_a_quarter_of_a_second_are_one_event() {
+    let (site, _dir) = site();
+    let ann = account(&site, "ann");
+    let mut far = Far::request(&site, &bearer(&ann), "/v1/live").await;
+    far.read("event: market", 3).await;
+    let begun = tokio::time::Instant::now();
+    for count in 1..=2 {
+        for subject in [Subject::Watchlists, Subject::Trading].repeat(50) {
+            site.core.listeners.news().changed(ann.account_id, subject);
+        }
+        far.read(r#"data: {"changed":["trading","watchlists"]}"#, count).await;
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(250), "{:?}", begun.elapsed());
+    // Nothing more comes until the heartbeat.
+    far.read("\n:\n\n", 1).await;
+    assert_eq!(far.text.matches("event: account").count(), 2, "{}", far.text);
 }
 
 #[tokio::test]

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use access::{Demand, Secret};
+use access::{Demand, Scope, Secret};
 use bytes::Bytes;
 use feed::{ConnectionId, FirstPush, SubType};
-use market::{Symbol, Timestamp};
+use market::{Market, Symbol, Timestamp};
 use prost::Message;
 use serde::Serialize;
 use serde_json::Value;
@@ -23,11 +23,13 @@ use world::{Speed, State};
 
 use super::Channel;
 use super::request::{Excess, Wish, subscribe_to};
+use crate::account_news::{Following, Subject};
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::live::{LeftOut, Live, StreamInfo, Subscribed, stream_id};
 use crate::mailbox::{Flow, Kick, Mail, Mailbox, MailboxReader, Push};
 use crate::market_clock::ClockSpeed;
+use crate::market_status;
 use crate::refusal::Refusal;
 use crate::worlds::World;
 use crate::written;
@@ -36,6 +38,10 @@ use crate::written;
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
 /// A comment, which clients ignore.
 const HEARTBEAT: &[u8] = b":\n\n";
+/// Minimum pause between two events about the account.
+const ACCOUNT_PAUSE: Duration = Duration::from_millis(250);
+/// Minimum pause between two checks of the markets.
+const MARKETS_PAUSE: Duration = Duration::from_millis(20);
 /// Size of a frame in bytes after which the remaining pushes wait for the next frame.
 const FRAME_BYTES: usize = 16 << 10;
 
@@ -56,6 +62,10 @@ pub(crate) struct EventStream {
     /// The first events.
     begin: Vec<u8>,
     clock: ClockState,
+    markets: Markets,
+    account: FollowedAccount,
+    /// Wakes the stream for the next event of a market or the account.
+    alarm: Option<(Instant, Pin<Box<Sleep>>)>,
     /// Created at the first poll, because timers need the runtime.
     heartbeat: Option<Pin<Box<Sleep>>>,
     /// A running check of the credentials. Its result is the reason to end the stream, if any.
@@ -120,6 +130,41 @@ struct Clock {
     state: Option<&'static str>,
 }
 
+/// The states of the markets that the client knows.
+#[derive(Debug, Default)]
+struct Markets {
+    known: Vec<(Market, i32)>,
+    /// Market time of the last look.
+    at: Option<Timestamp>,
+    /// When a state may change next.
+    until: Timestamp,
+    /// Machine time at which that is, unless the clock stands.
+    look_at: Option<Instant>,
+}
+
+/// What the client follows of its account.
+#[derive(Debug, Default)]
+struct FollowedAccount {
+    subjects: Vec<Following>,
+    /// There is no event before.
+    pause_until: Option<Instant>,
+}
+
+#[derive(Serialize)]
+struct MarketState {
+    market: &'static str,
+    /// As in the market status of the HTTP API.
+    trade_status: i32,
+    /// Start of the trading hours, if the market trades.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<written::Instant>,
+}
+
+#[derive(Serialize)]
+struct AccountChange {
+    changed: Vec<&'static str>,
+}
+
 #[derive(Serialize)]
 struct End<'a> {
     reason: &'a str,
@@ -147,6 +192,9 @@ pub(crate) fn open(
         credentials,
         begin: Vec::new(),
         clock: source.state(core),
+        markets: Markets::default(),
+        account: FollowedAccount::default(),
+        alarm: None,
         source,
         heartbeat: None,
         check: None,
@@ -170,6 +218,7 @@ pub(crate) fn open(
         pulls: &[],
     };
     subscribe_to(core, &wish)?;
+    stream.account = FollowedAccount::of(core, &caller, &mailbox)?;
     let info = StreamInfo { number, account: caller.who.account(), address, since: core.machine_now() };
     let mut subscriptions = stream.source.live(core).subscriptions();
     subscriptions.describe(id, info);
@@ -183,6 +232,7 @@ pub(crate) fn open(
     };
     write_event(&mut stream.begin, "subscribed", &first);
     stream.source.write_clock(&mut stream.begin, core);
+    stream.markets.write(&mut stream.begin, core, &stream.source);
     Ok(stream)
 }
 
@@ -243,6 +293,9 @@ impl EventStream {
             self.clock = clock;
             self.source.write_clock(&mut events, &self.core);
         }
+        let look_at = self.markets.write(&mut events, &self.core, &self.source);
+        let changes_at = self.account.write(&mut events);
+        self.set_alarm(look_at.into_iter().chain(changes_at).min(), cx);
         self.report_flow();
         if events.is_empty() { Poll::Pending } else { Poll::Ready(Some(events.into())) }
     }
@@ -254,6 +307,24 @@ impl EventStream {
             && self.mailbox.report(Flow::default()).is_awaited
         {
             self.core.worlds.reported(world.account);
+        }
+    }
+
+    /// Wakes the task at an instant.
+    fn set_alarm(&mut self, at: Option<Instant>, cx: &mut Context<'_>) {
+        let Some(at) = at else {
+            self.alarm = None;
+            return;
+        };
+        if self.alarm.as_ref().is_none_or(|(set, _)| *set != at) {
+            self.alarm = Some((at, Box::pin(sleep_until(at))));
+        }
+        if let Some((_, alarm)) = &mut self.alarm
+            && alarm.as_mut().poll(cx).is_ready()
+        {
+            // The alarm was reached since it was computed.
+            self.alarm = None;
+            cx.waker().wake_by_ref();
         }
     }
 
@@ -358,6 +429,75 @@ fn reason_to_end(
     let is_overnight_held = permit.overnight() || !subscriptions.sees_overnight(id);
     let is_all_held = list.iter().map(|(symbol, _)| symbol).chain(&waiting).all(is_held);
     (!is_all_held || !is_overnight_held).then_some(NO_RIGHT)
+}
+
+impl Markets {
+    /// Writes the states that have changed. Returns when the next one may change, or `None` if that
+    /// depends on the movements of the clock.
+    fn write(&mut self, events: &mut Vec<u8>, core: &Core, source: &Source) -> Option<Instant> {
+        let now = source.now(core);
+        let is_known = self.at.is_some_and(|at| (at..self.until).contains(&now));
+        if is_known && self.look_at.is_none_or(|look_at| look_at > Instant::now()) {
+            return self.look_at;
+        }
+        let venues = core.history.venues();
+        let states = Market::ALL.map(|market| (market, market_status::trade_status(venues.of(market), now)));
+        for (market, trade_status) in states.iter().filter(|state| !self.known.contains(state)) {
+            let (market, trade_status) = (*market, *trade_status);
+            let since = market_status::trades_since(venues.of(market), now).map(written::Instant::utc);
+            write_event(events, "market", &MarketState { market: market.as_str(), trade_status, since });
+        }
+        let next =
+            Market::ALL.into_iter().map(|market| market_status::next_change(venues.of(market), now)).min();
+        let until = next.unwrap_or(now);
+        let wait = match source {
+            Source::Server => core.time_until(until),
+            // A world wakes its streams when its clock has moved.
+            Source::World(..) => None,
+        };
+        let look_at = wait.map(|wait| Instant::now() + wait.max(MARKETS_PAUSE));
+        *self = Markets { known: states.to_vec(), at: Some(now), until, look_at };
+        look_at
+    }
+}
+
+impl FollowedAccount {
+    /// Follows what the caller may read: orders and positions with the scope `trade`, and watchlists.
+    fn of(core: &Core, caller: &Caller, mailbox: &Mailbox) -> Result<FollowedAccount, Refusal> {
+        let (news, id) = (core.listeners.news(), caller.who.account());
+        let mut subjects = Vec::new();
+        if caller.who.has(Scope::Trade) {
+            let watched = core.paper.watch(id).map_err(|error| {
+                tracing::error!(%error, "cannot follow a paper account");
+                Refusal::Internal
+            })?;
+            subjects.push(news.follow(id, Subject::Trading, mailbox, Some(watched)));
+        }
+        let account = core.access.account(id).map_err(|error| Refusal::of_access(&error))?;
+        // A browser session in a world has the lists of its owner.
+        let owner = account.and_then(|account| account.owner()).filter(|_| caller.who.is_browser());
+        subjects.push(news.follow(owner.unwrap_or(id), Subject::Watchlists, mailbox, None));
+        Ok(FollowedAccount { subjects, pause_until: None })
+    }
+
+    /// Writes what has changed. Returns when there may be the next event, if there is something.
+    fn write(&mut self, events: &mut Vec<u8>) -> Option<Instant> {
+        if !self.subjects.iter().any(Following::has_changed) {
+            return None;
+        }
+        let now = Instant::now();
+        if let Some(until) = self.pause_until.filter(|until| now < *until) {
+            return Some(until);
+        }
+        let changed = self.subjects.iter_mut().filter(|following| following.has_changed());
+        let changed = changed.map(|following| {
+            following.take();
+            following.subject.as_str()
+        });
+        write_event(events, "account", &AccountChange { changed: changed.collect() });
+        self.pause_until = Some(now + ACCOUNT_PAUSE);
+        None
+    }
 }
 
 impl Source {

@@ -201,11 +201,9 @@ impl Committer {
         self.lock()
     }
 
-    /// Sends pushes to the listener. Does nothing if `pushes` is empty.
+    /// Notifies the listener that the journal of an account has changed.
     pub(crate) fn notify(&self, account: AccountId, pushes: &[Push]) {
-        if !pushes.is_empty() {
-            self.listener.changed(account, pushes);
-        }
+        self.listener.changed(account, pushes);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -283,7 +281,10 @@ impl Turn<'_> {
     /// block other threads.
     fn notify(&self, pending: &Pending, head: &JournalHead) {
         let report = catch_unwind(AssertUnwindSafe(|| {
-            self.committer.notify(pending.account, &pending.pushes);
+            // An append without entries only moves the horizon.
+            if !pending.pushes.is_empty() || !pending.last_pushed.is_at(head) {
+                self.committer.notify(pending.account, &pending.pushes);
+            }
             if let Some(wake) = head.wake {
                 self.committer.listener.waits(wake);
             }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::admin_request::{ACCOUNT, AdminRequest, LIMIT, WRONG_OR_UNKNOWN, problem, wrong};
+use crate::account_news::Subject;
 use crate::kit::Problem;
 use crate::kit::doc::refusals::BAD_REQUEST;
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data, described_only};
@@ -240,6 +241,10 @@ impl AdminRequest<'_> {
             }
             error => problem(error),
         })?;
+        if report == Report::Rates {
+            // Every account may have other totals.
+            self.site.core.listeners.news().all_changed(Subject::Trading);
+        }
         Ok(Reported { rows, accounts })
     }
 }

@@ -1,5 +1,5 @@
-//! `GET /v1/live`: quotes and trades as server-sent events. Pages use it, because a browser session
-//! cannot sign in on a long connection.
+//! `GET /v1/live`: quotes, trades, and changes of the account and the markets, as server-sent events.
+//! Pages use it, because a browser session cannot sign in on a long connection.
 
 use access::{Freshness, Secret};
 use hyper::Method;
@@ -25,13 +25,19 @@ pub(super) const LIVE: Doc = Doc::new(Tag::Candles, "live", "Quotes and trades a
          data, and those left out with the reason. `clock` shows the market clock: at the start, and \
          when a stopped clock was moved. In a world its kind is `world`, and it is also sent when the world \
          has moved to the next event, is started or stopped. `quote` and `trades` have the fields of pushes 101 and 104; \
-         each security begins with its last quote. `end` has the reason why the server ends the stream. \
+         each security begins with its last quote. `market` has the trading status of a market, as \
+         `GET /v1/quote/market-status` does: at the start, and when it changes. `account` names what has \
+         changed: `trading` (orders, executions, positions, cash; with the scope `trade`) or `watchlists`, \
+         at most four times a second. `end` has the reason why the server ends the stream. \
          A comment is sent every 15 seconds. The securities count toward the account's limit of \
          subscriptions, and an account may have 8 streams.",
     )
-    .parameters(&[Parameter::query("symbols", Kind::Text, "At most 500 symbols, separated by commas")
-        .required()
-        .such_as("700.HK,AAPL.US")])
+    .parameters(&[Parameter::query(
+        "symbols",
+        Kind::Text,
+        "At most 500 symbols, separated by commas. Without symbols there are no quotes and trades",
+    )
+    .such_as("700.HK,AAPL.US")])
     .answers(&[AnswerDoc::ok("The events", &[Media::text("text/event-stream")])])
     .refuses(&[BAD_REQUEST]);
 const _: () = assert!(STREAMS_MAX == 8);
@@ -41,9 +47,6 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let named = QueryParameters::parse(call.query, &["symbols"])?;
     let texts = named.get("symbols").unwrap_or_default().split(',').filter(|text| !text.is_empty());
     let symbols: Vec<String> = texts.map(str::to_owned).collect();
-    if symbols.is_empty() {
-        return Err(Refusal::BadQuery("symbols is missing".to_owned()).into());
-    }
     if symbols.len() > SYMBOLS_MAX {
         return Err(Refusal::BadQuery(format!("symbols has more than {SYMBOLS_MAX} symbols")).into());
     }

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::groups::{GroupNumber, missing, symbols, unknown, wrong};
+use crate::account_news::Subject;
 use crate::kit::doc::refusals::{BAD_REQUEST, LISTS_TOO_FAST, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data};
 use crate::kit::envelope::{self, Empty, in_full};
@@ -112,7 +113,9 @@ pub(super) fn create(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let symbols = symbols(&body.securities.unwrap_or_default())?;
     let securities = priced(symbols, None, MembersChange::Add, site, &admitted)?;
     let created = site.core.access.create_watchlist(id, &name, &securities, admitted.now());
-    Ok(envelope::success(Created { id: created.map_err(refused)?.0.to_string() }))
+    let created = created.map_err(refused)?;
+    tell(site, id);
+    Ok(envelope::success(Created { id: created.0.to_string() }))
 }
 
 pub(super) fn update(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
@@ -137,6 +140,7 @@ pub(super) fn update(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     };
     let updated = site.core.access.update_watchlist(id, group, name.as_ref(), members.as_ref(), now);
     updated.map_err(refused)?;
+    tell(site, id);
     Ok(envelope::success(Empty {}))
 }
 
@@ -144,8 +148,9 @@ pub(super) fn delete(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let DeleteBody { id: group, purge } = deletion(call)?;
     let group = group.ok_or_else(|| missing("id"))?.id();
     let remains = if purge == Some(true) { GroupRemains::Nothing } else { GroupRemains::Followed };
-    let deleted = site.core.access.delete_watchlist(may_change(&admitted)?, group, remains);
-    deleted.map_err(refused)?;
+    let id = may_change(&admitted)?;
+    site.core.access.delete_watchlist(id, group, remains).map_err(refused)?;
+    tell(site, id);
     Ok(envelope::success(Empty {}))
 }
 
@@ -158,7 +163,9 @@ pub(super) fn pin(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
         other => return Err(unknown("mode", other)),
     };
     let symbols = symbols(&body.securities.ok_or_else(|| missing("securities"))?)?;
-    site.core.access.pin_securities(may_change(&admitted)?, &symbols, pin).map_err(refused)?;
+    let id = may_change(&admitted)?;
+    site.core.access.pin_securities(id, &symbols, pin).map_err(refused)?;
+    tell(site, id);
     Ok(envelope::success(Empty {}))
 }
 
@@ -191,6 +198,11 @@ fn name(text: Option<&str>) -> Result<Option<WatchlistName>, Problem> {
 fn may_change(admitted: &Admitted) -> Result<access::AccountId, Problem> {
     let account = admitted.account();
     if account.terms.read_only { Err(Problem::read_only()) } else { Ok(account.id) }
+}
+
+/// Tells the other pages of an account that its lists have changed.
+fn tell(site: &Site, account: access::AccountId) {
+    site.core.listeners.news().changed(account, Subject::Watchlists);
 }
 
 /// Returns the securities with the last price that is visible to the account. Securities already

@@ -1,0 +1,156 @@
+//! Streams that are told that an account has changed, so that a page requests it again. They are not
+//! told how: a page shows the answers of the API.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use access::AccountId;
+use paper::Watched;
+
+use crate::mailbox::Mailbox;
+
+/// What has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Orders, executions, positions or cash.
+    Trading,
+    Watchlists,
+}
+
+impl Subject {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Subject::Trading => "trading",
+            Subject::Watchlists => "watchlists",
+        }
+    }
+}
+
+/// The streams of each account.
+#[derive(Debug, Default)]
+pub(crate) struct AccountNews(Mutex<HashMap<AccountId, Vec<Follower>>>);
+
+#[derive(Clone, Debug)]
+struct Follower {
+    subject: Subject,
+    changes: Arc<AtomicU64>,
+    mailbox: Mailbox,
+}
+
+/// A stream's subscription to one subject of an account, which ends when dropped.
+#[derive(Debug)]
+pub(crate) struct Following {
+    news: Arc<AccountNews>,
+    account: AccountId,
+    pub(crate) subject: Subject,
+    /// Number of changes so far.
+    changes: Arc<AtomicU64>,
+    /// Number of changes that were taken.
+    taken: u64,
+    /// So that changes by other processes are noticed.
+    _watched: Option<Watched>,
+}
+
+impl AccountNews {
+    /// Subscribes a stream to one subject of an account. Its task is woken after each change.
+    pub(crate) fn follow(
+        self: &Arc<Self>,
+        account: AccountId,
+        subject: Subject,
+        mailbox: &Mailbox,
+        watched: Option<Watched>,
+    ) -> Following {
+        let changes = Arc::<AtomicU64>::default();
+        let follower = Follower { subject, changes: changes.clone(), mailbox: mailbox.clone() };
+        self.lock().entry(account).or_default().push(follower);
+        Following { news: self.clone(), account, subject, changes, taken: 0, _watched: watched }
+    }
+
+    /// Returns the accounts whose trading is followed.
+    pub(crate) fn trading_accounts(&self) -> Vec<AccountId> {
+        let accounts = self.lock();
+        let followed = accounts
+            .iter()
+            .filter(|(_, followers)| followers.iter().any(|one| one.subject == Subject::Trading));
+        followed.map(|(account, _)| *account).collect()
+    }
+
+    /// Tells the streams of an account that it has changed.
+    pub(crate) fn changed(&self, account: AccountId, subject: Subject) {
+        // The list is cloned, so that waking a stream does not block other accounts.
+        let followers = self.lock().get(&account).cloned().unwrap_or_default();
+        tell(&followers, subject);
+    }
+
+    /// Tells the streams of all accounts.
+    pub(crate) fn all_changed(&self, subject: Subject) {
+        let followers: Vec<Follower> = self.lock().values().flatten().cloned().collect();
+        tell(&followers, subject);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<AccountId, Vec<Follower>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn tell(followers: &[Follower], subject: Subject) {
+    for follower in followers.iter().filter(|follower| follower.subject == subject) {
+        follower.changes.fetch_add(1, Ordering::AcqRel);
+        follower.mailbox.wake();
+    }
+}
+
+impl Following {
+    /// Returns whether there were changes that were not taken.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.changes.load(Ordering::Acquire) != self.taken
+    }
+
+    /// Takes all changes so far.
+    pub(crate) fn take(&mut self) {
+        self.taken = self.changes.load(Ordering::Acquire);
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let mut accounts = self.news.lock();
+        if let Some(followers) = accounts.get_mut(&self.account) {
+            followers.retain(|follower| !Arc::ptr_eq(&follower.changes, &self.changes));
+            if followers.is_empty() {
+                accounts.remove(&self.account);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mailbox::PUSHES_MAX;
+
+    #[test]
+    fn changes_are_taken_together_and_by_subject() {
+        let news = Arc::<AccountNews>::default();
+        let (mailbox, _reader) = Mailbox::new(PUSHES_MAX);
+        let [ann, bob] = [AccountId(7), AccountId(8)];
+        let mut trading = news.follow(ann, Subject::Trading, &mailbox, None);
+        let lists = news.follow(ann, Subject::Watchlists, &mailbox, None);
+        let of_bob = news.follow(bob, Subject::Watchlists, &mailbox, None);
+        assert_eq!(news.trading_accounts(), [ann]);
+        news.changed(ann, Subject::Trading);
+        news.changed(ann, Subject::Trading);
+        assert_eq!([&trading, &lists, &of_bob].map(Following::has_changed), [true, false, false]);
+        trading.take();
+        assert!(!trading.has_changed());
+        news.all_changed(Subject::Trading);
+        assert!(trading.has_changed());
+        drop(trading);
+        news.changed(ann, Subject::Watchlists);
+        assert!(lists.has_changed() && !of_bob.has_changed());
+        assert_eq!(news.trading_accounts(), []);
+        drop((lists, of_bob));
+        assert!(news.lock().is_empty());
+    }
+}
