@@ -7,12 +7,11 @@ import { adviceElement, partsFor } from './advice.js';
 import { shortNumber } from './amounts.js';
 import { UNREACHABLE, ask, me } from './api.js';
 import { whereIAm } from './base.js';
-import { badgeOf } from './badge.js';
+import { badgeOf, lastPrice } from './badge.js';
 import { behind } from './behind.js';
 import { Beside } from './beside.js';
 import { indexOfWall } from './candles.js';
 import { ChartView } from './chart.js';
-import { isTradingAt, marketNow } from './clock.js';
 import { showControls, showRange, showStored } from './controls.js';
 import { DateBox } from './datebox.js';
 import { decimalsOf } from './decimal.js';
@@ -123,11 +122,17 @@ let wasLost = false;
 stream.listen({
   quote: (quote) => follow.quote(quote),
   trades: (trades) => follow.trades(trades),
-  clock: showBadge,
+  clock: () => {
+    showBadge();
+    trades.moved();
+  },
+  market: showBadge,
+  account: ({ changed }) => changed.includes('trading') && trades.changed(),
   state: (state) => {
     showBadge();
     const isOpen = state === 'open';
     fresh.pushed(isOpen);
+    trades.pushed(isOpen);
     if (isOpen && wasLost) {
       // The clock may have advanced while the stream was closed, and files may have been imported.
       followClock();
@@ -142,12 +147,9 @@ setInterval(showBadge, BADGE_MS);
 
 /** Shows whether the prices are live; called when the stream changes, and every second. */
 function showBadge() {
-  const { state, clock } = stream;
-  const last = feed?.candles.at(-1);
-  const sessions = facts.of(view?.symbol)?.sessions ?? [];
-  const offset = last?.offset ?? 0;
-  const isTrading = clock !== undefined && isTradingAt(sessions, marketNow(clock), offset);
-  const { kind, text } = badgeOf({ state, clock, last: follow.last, offset, isTrading });
+  const { state, clock, markets } = stream;
+  const last = view?.symbol && lastPrice([[view.symbol, follow.last]], markets, marketOf);
+  const { kind, text } = badgeOf({ state, clock, last, offset: feed?.candles.at(-1)?.offset });
   const box = byId('live');
   if (box.textContent !== text) box.textContent = text;
   box.dataset.kind = kind;

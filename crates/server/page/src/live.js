@@ -3,6 +3,8 @@
 
 const EVERY_MS = 2000;
 const PAUSE_MAX_MS = 30_000;
+/** Changes of one instant are followed by one request. */
+const PUSH_PAUSE_MS = 500;
 
 /**
  * `refresh` is called each time, and `onLost` gets the refusal of a failed call. Any other error
@@ -10,7 +12,7 @@ const PAUSE_MAX_MS = 30_000;
  */
 export class Live {
   constructor(refresh, { onLost = () => {}, every = EVERY_MS } = {}) {
-    Object.assign(this, { refresh, onLost, every, usual: every, pause: every, isStopped: true, running: undefined, isPushed: false, isLost: false });
+    Object.assign(this, { refresh, onLost, every, pause: every, isStopped: true, running: undefined, isPushed: false, isLost: false });
     this.onVisible = () => (document.hidden ? clearTimeout(this.timer) : this.now());
   }
 
@@ -24,13 +26,9 @@ export class Live {
   stop() {
     this.isStopped = true;
     clearTimeout(this.timer);
+    clearTimeout(this.soonTimer);
+    this.soonTimer = undefined;
     document.removeEventListener('visibilitychange', this.onVisible);
-  }
-
-  /** Polls at another interval; undefined restores the usual one. */
-  paced(every = this.usual) {
-    this.every = this.pause = every;
-    this.plan();
   }
 
   /**
@@ -41,6 +39,21 @@ export class Live {
     if (isPushed === this.isPushed) return;
     this.isPushed = isPushed;
     this.plan();
+  }
+
+  /** Something was pushed: polls after a pause, once for all calls meanwhile. */
+  soon(pause = PUSH_PAUSE_MS) {
+    this.isWanted = true;
+    // A page that becomes visible polls by itself.
+    if (this.soonTimer || this.isStopped || document.hidden) return;
+    const timer = setTimeout(async () => {
+      this.isWanted = false;
+      await this.now();
+      if (this.soonTimer !== timer) return;
+      this.soonTimer = undefined;
+      if (this.isWanted) this.soon();
+    }, pause);
+    this.soonTimer = timer;
   }
 
   plan() {

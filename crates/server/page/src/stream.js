@@ -1,5 +1,5 @@
-// The stream of quotes and trades (`GET /v1/live`), one for each page. It has the union of the
-// securities that the parts of the page show, is closed while the tab is hidden, and reconnects
+// The stream of quotes, trades and changes (`GET /v1/live`), one for each page. It has the union of
+// the securities that the parts of the page show, is closed while the tab is hidden, and reconnects
 // with increasing pauses.
 
 import { addressOf } from './base.js';
@@ -18,15 +18,17 @@ export function pauseBefore(attempt, random = Math.random) {
   return most / 2 + (random() * most) / 2;
 }
 
-export const streamPath = (symbols) => `/v1/live?${new URLSearchParams({ symbols: symbols.join(',') })}`;
+export const streamPath = (symbols) => (symbols.length > 0 ? `/v1/live?${new URLSearchParams({ symbols: symbols.join(',') })}` : '/v1/live');
 
 export class Stream {
   /** `connect` makes an `EventSource`; `page` is the document. Both are replaced in tests. */
   constructor({ connect = (path) => new EventSource(addressOf(inWorld(path))), page = document, random = Math.random } = {}) {
-    Object.assign(this, { connect, page, random, wanted: new Map(), listeners: [], attempt: 0, symbols: [], source: undefined });
+    Object.assign(this, { connect, page, random, wanted: new Map(), listeners: [], attempt: 0, symbols: undefined, source: undefined });
     /** `closed` (nothing to show, or hidden), `connecting`, `open` or `reconnecting`. */
     this.state = 'closed';
     this.clock = undefined;
+    /** The last `market` event of each market. */
+    this.markets = new Map();
     page.addEventListener('visibilitychange', () => this.settle());
   }
 
@@ -34,7 +36,7 @@ export class Stream {
     return this.state === 'open';
   }
 
-  /** `listener` has any of the functions `quote`, `trades`, `clock`, `end` and `state`. */
+  /** `listener` has any of the functions `quote`, `trades`, `clock`, `market`, `account`, `end` and `state`. */
   listen(listener) {
     this.listeners.push(listener);
   }
@@ -46,16 +48,24 @@ export class Stream {
     this.settling = setTimeout(() => this.settle(), SETTLE_MS);
   }
 
+  /** Keeps the connection open without securities, too, for changes of the account. */
+  follow() {
+    this.isKept = true;
+    this.settle();
+  }
+
   /** Opens, replaces or closes the connection, as the page needs it. */
   settle() {
     // The first parts are more important where there are too many.
-    const all = this.page.hidden ? [] : [...new Set([...this.wanted.values()].flat())].slice(0, SYMBOLS_MAX).sort();
-    if (all.join() === this.symbols.join()) return;
-    this.symbols = all;
+    const all = [...new Set([...this.wanted.values()].flat())].slice(0, SYMBOLS_MAX).sort();
+    const isNeeded = !this.page.hidden && (all.length > 0 || this.isKept);
+    const symbols = isNeeded ? all : undefined;
+    if (symbols?.join() === this.symbols?.join()) return;
+    this.symbols = symbols;
     this.attempt = 0;
     this.close();
-    if (all.length === 0) this.become('closed');
-    else this.open('connecting');
+    if (isNeeded) this.open('connecting');
+    else this.become('closed');
   }
 
   /** Closes the stream for good. */
@@ -82,8 +92,14 @@ export class Stream {
       this.clock = { ...clock, speed: Number(clock.speed) || 0, at: Date.now() };
       this.tell('clock', this.clock);
     });
+    on('market', ({ data }) => {
+      const state = JSON.parse(data);
+      this.markets.set(state.market, state);
+      this.tell('market', state);
+    });
     json('quote');
     json('trades');
+    json('account');
     // The browser would reconnect by itself, at once and without end.
     on('error', () => this.retry());
     on('end', ({ data }) => {

@@ -15,7 +15,24 @@ export class Trades {
    * account, and `onMoved` when the clock has advanced by a minute.
    */
   constructor(ask, { onChanged, onTraded = () => {}, onMoved }) {
-    Object.assign(this, { ask, onChanged, onTraded, onMoved, live: undefined, marks: undefined });
+    Object.assign(this, { ask, onChanged, onTraded, onMoved, live: undefined, marks: undefined, isPushed: false });
+  }
+
+  /** While changes of the account are pushed, nothing is polled. */
+  pushed(isPushed) {
+    this.isPushed = isPushed;
+    this.live?.pushed(isPushed);
+  }
+
+  /** The account has changed, perhaps for the first time. */
+  changed() {
+    this.live?.start();
+    this.live?.soon();
+  }
+
+  /** The clock was moved, or the stream is open again. */
+  moved() {
+    this.live?.soon();
   }
 
   /** Requests the marks of a security. For an account that does not trade this happens once. */
@@ -27,6 +44,7 @@ export class Trades {
       if (this.live === live) this.take(data);
     });
     this.live = live;
+    live.pushed(this.isPushed);
     live.start();
     await live.now();
     // The chart works without them: if the first request fails, the next view repeats it.

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { badgeOf } from '../src/badge.js';
+import { badgeOf, lastPrice } from '../src/badge.js';
 import { candleOf } from '../src/candles.js';
 import { isTradingAt, marketNow } from '../src/clock.js';
 import { Follow, effectOf, withQuote, withTrades } from '../src/follow.js';
 import { Fresh, mayHaveNew } from '../src/fresh.js';
+import { Live } from '../src/live.js';
+import { marketOf } from '../src/market.js';
+import { SecurityPanel } from '../src/side/security-panel.js';
 import { Stream, pauseBefore, streamPath } from '../src/stream.js';
+import { Trades } from '../src/trades.js';
 
 const OPEN = Date.parse('2026-03-18T09:30:00+08:00') / 1000;
 const HOURS = [{ session: 0, start: '09:30', end: '12:00' }, { session: 0, start: '13:00', end: '16:00' }];
@@ -150,12 +154,12 @@ test('pushes during a pause are followed by one request after it', (context) => 
 test('the badge shows live, delayed, replay, reconnecting or nothing', () => {
   const at = Date.parse('2026-03-18T02:00:00Z');
   const machine = { kind: 'machine', now: '2026-03-18T02:00:00Z', speed: 1, at };
-  const of = (more) => badgeOf({ state: 'open', clock: machine, offset: 480, isTrading: true, ...more }, at + 60_000);
+  const of = (more) => badgeOf({ state: 'open', clock: machine, offset: 480, ...more }, at + 60_000);
   const now = at / 1000 + 60;
   assert.deepEqual(of({ last: now - 900 }), { kind: 'live', text: 'live' });
   assert.deepEqual(of({ last: now - 1500 }), { kind: 'delayed', text: 'delayed by 25 min' });
   assert.equal(of({ last: now - 3 * 3600 }).text, 'delayed by 3 h');
-  assert.equal(of({ last: now - 1500, isTrading: false }).kind, 'live');
+  assert.equal(of({ last: undefined }).kind, 'live');
   assert.deepEqual(of({ clock: { ...machine, kind: 'standing', speed: 0 } }), { kind: 'replay', text: 'replay 2026-03-18 10:00' });
   assert.deepEqual(of({ clock: { ...machine, kind: 'running', speed: 10 } }), { kind: 'replay', text: 'replay 2026-03-18 10:10' });
   assert.equal(of({ state: 'reconnecting' }).kind, 'reconnecting');
@@ -164,6 +168,26 @@ test('the badge shows live, delayed, replay, reconnecting or nothing', () => {
   const hours = [{ session: 0, start: '09:30', end: '12:00' }, { session: 1, start: '04:00', end: '09:30' }];
   const open = (text) => isTradingAt(hours, Date.parse(text) / 1000, 480);
   assert.deepEqual(['2026-03-18T09:30+08:00', '2026-03-18T12:00+08:00', '2026-03-18T05:00+08:00', '2026-03-21T10:00+08:00'].map(open), [true, false, false, false]);
+});
+
+test('a price is late only while its market is open, on holidays and half days too', () => {
+  const at = (text) => Date.parse(text) / 1000;
+  const state = (market, status, since) => [market, { market, trade_status: status, since }];
+  const open = state('HK', 105, '2026-02-16T01:30:00Z');
+  const of = (times, ...markets) => lastPrice(times, new Map(markets), marketOf);
+  const price = ['700.HK', at('2026-02-16T11:00:00+08:00')];
+  assert.equal(of([price], open), price[1]);
+  // A half day has ended; a holiday.
+  assert.equal(of([price], state('HK', 107)), undefined);
+  assert.equal(of([price], state('HK', 108)), undefined);
+  assert.equal(of([price]), undefined);
+  // A market that has just opened is not late by a night.
+  assert.equal(of([['700.HK', at('2026-02-13T16:08:00+08:00')]], open), at('2026-02-16T09:30:00+08:00'));
+  // The newest price of a market counts, and the market that is late.
+  const us = state('US', 202, '2026-02-16T00:00:00Z');
+  const held = [price, ['5.HK', price[1] - 3600], ['AAPL.US', price[1] - 1800], ['NONE.US', undefined]];
+  assert.equal(of(held, open, us), price[1] - 1800);
+  assert.equal(of(held, open, state('US', 203)), price[1]);
 });
 
 test('while the stream follows the clock, only imports are news', () => {
@@ -212,6 +236,121 @@ test('nothing is polled while the stream is open', async (context) => {
   await pass(1000);
   assert.equal(calls, 5);
   fresh.stop();
+});
+
+function paged(context) {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  globalThis.document = Object.assign(new EventTarget(), { hidden: false });
+  context.after(() => delete globalThis.document);
+}
+
+test('pushes of a pause are followed by one request, and those during it by another', async (context) => {
+  paged(context);
+  let calls = 0;
+  let release;
+  const live = new Live(() => {
+    calls += 1;
+    return new Promise((done) => (release = done));
+  });
+  const pass = async (ms) => {
+    context.mock.timers.tick(ms);
+    await Promise.resolve();
+  };
+  live.pushed(true);
+  live.soon();
+  await pass(1000);
+  assert.equal(calls, 0, 'it was not started');
+  live.start();
+  for (let count = 0; count < 100; count += 1) live.soon();
+  await pass(499);
+  assert.equal(calls, 0);
+  await pass(1);
+  assert.equal(calls, 1);
+  for (let count = 0; count < 100; count += 1) live.soon();
+  await pass(60_000);
+  assert.equal(calls, 1, 'one request at a time');
+  release();
+  await live.running;
+  await pass(0);
+  await pass(500);
+  assert.equal(calls, 2);
+  release();
+  await live.running;
+  await pass(60_000);
+  assert.equal(calls, 2, 'nothing is polled');
+  live.stop();
+});
+
+test('orders of the chart are requested when the account has changed', async (context) => {
+  paged(context);
+  let [calls, entries] = [0, 0];
+  const ask = async () => {
+    calls += 1;
+    return { data: { at: '1', entries, orders: [], fills: [] } };
+  };
+  const marks = new Trades(ask, { onChanged: () => {}, onMoved: () => {} });
+  const pass = async (ms) => {
+    context.mock.timers.tick(ms);
+    await marks.live.running;
+  };
+  marks.pushed(true);
+  await marks.watch('700.HK');
+  marks.moved();
+  await pass(60_000);
+  assert.equal(calls, 1, 'the account does not trade');
+  entries = 2;
+  marks.changed();
+  await pass(500);
+  assert.deepEqual([calls, marks.marks.entries], [2, 2]);
+  await pass(60_000);
+  assert.equal(calls, 2, 'nothing is polled');
+  marks.pushed(false);
+  await pass(2000);
+  assert.equal(calls, 3);
+  marks.stop();
+});
+
+test('a panel requests its data after pushes of its security, not more often than it would poll', async (context) => {
+  paged(context);
+  context.mock.timers.reset();
+  context.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  const listeners = [];
+  const stream = { isOpen: true, listen: (listener) => listeners.push(listener) };
+  let calls = 0;
+  class Panel extends SecurityPanel {
+    clear() {}
+
+    async load() {
+      calls += 1;
+    }
+  }
+  const panel = new Panel(undefined, stream);
+  panel.said = {};
+  const pass = async (ms) => {
+    context.mock.timers.tick(ms);
+    await panel.live.running;
+    await new Promise(setImmediate);
+  };
+  panel.watch('700.HK');
+  panel.open();
+  await pass(60_000);
+  assert.equal(calls, 1);
+  listeners[0].quote({ symbol: '5.HK' });
+  await pass(60_000);
+  assert.equal(calls, 1, 'another security');
+  listeners[0].quote({ symbol: '700.HK' });
+  await pass(500);
+  assert.equal(calls, 2);
+  listeners[0].trades({ symbol: '700.HK' });
+  await pass(14_000);
+  assert.equal(calls, 2);
+  await pass(1000);
+  assert.equal(calls, 3);
+  stream.isOpen = false;
+  listeners[0].state('reconnecting');
+  await pass(15_000);
+  assert.equal(calls, 4, 'without a stream it polls');
+  panel.close();
 });
 
 class Source extends EventTarget {
@@ -272,6 +411,29 @@ test('events reach the listeners, but not those of a replaced connection', (cont
   pass(50);
   sources[0].send('quote', { symbol: '700.HK' });
   assert.deepEqual(heard, ['connecting', 'open', 'standing', '700.HK', 'connecting']);
+});
+
+test('a page without securities follows the account and the markets', (context) => {
+  const { stream, sources, hide, pass } = streamOf(context);
+  const heard = [];
+  stream.listen({ account: ({ changed }) => heard.push(changed), market: ({ market }) => heard.push(market) });
+  stream.want('positions', []);
+  stream.follow();
+  stream.follow();
+  assert.deepEqual(sources.map(({ path }) => path), ['/v1/live']);
+  sources[0].send('market', { market: 'HK', trade_status: 105, since: '2026-03-18T01:30:00Z' });
+  sources[0].send('account', { changed: ['trading'] });
+  assert.deepEqual([heard, stream.markets.get('HK').trade_status], [['HK', ['trading']], 105]);
+  stream.want('positions', ['700.HK']);
+  pass(50);
+  assert.deepEqual([sources.length, sources[0].isClosed, sources[1].path], [2, true, streamPath(['700.HK'])]);
+  stream.want('positions', []);
+  pass(50);
+  assert.deepEqual([sources.length, sources[2].path], [3, '/v1/live']);
+  hide(true);
+  assert.deepEqual([stream.state, sources[2].isClosed], ['closed', true]);
+  hide(false);
+  assert.equal(sources.length, 4);
 });
 
 test('a lost connection is retried with increasing pauses', (context) => {

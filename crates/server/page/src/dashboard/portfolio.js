@@ -2,10 +2,12 @@
 // statements, and a ticket for new orders. Start here; each part has a file in `portfolio/`.
 
 import { ask } from '../api.js';
+import { badgeOf, lastPrice } from '../badge.js';
 import { el } from '../dom.js';
 import { listen } from '../keys.js';
 import { symbolOf } from '../link.js';
 import { Live } from '../live.js';
+import { marketOf } from '../market.js';
 import { phrase } from '../phrases/portfolio.js';
 import { assetsSheet } from '../portfolio/assets.js';
 import { changeOrder, confirmCancel, showHistory } from '../portfolio/dialogs.js';
@@ -20,10 +22,9 @@ import { Ticket } from '../portfolio/ticket.js';
 import { statusWords } from '../portfolio/words.js';
 import { hongKongInstant } from './table.js';
 
-/** While prices are pushed, only changes by other clients are polled for. */
-const FOLLOWED_EVERY_MS = 10_000;
-/** Pushes of one instant are followed by one request. */
-const PUSH_PAUSE_MS = 500;
+const BADGE_MS = 1000;
+/** The page shows the times of Hong Kong. */
+const OFFSET = 480;
 
 export const portfolio = { title: phrase('portfolio'), fill };
 
@@ -31,6 +32,7 @@ async function fill() {
   const state = new AccountState(ask);
   await state.refresh();
   const fresh = el('p', { class: 'lead fresh', 'aria-live': 'polite' });
+  const badge = el('span', { id: 'live', class: 'badge' });
   const said = el('p', { class: 'said', role: 'status' });
   const ticket = new Ticket(placed);
   const done = async (words) => {
@@ -80,18 +82,34 @@ async function fill() {
     return phrase('placed', id, [statusWords(order?.status ?? 'NewStatus'), order?.msg].filter(Boolean).join(' '));
   }
 
-  let pushed;
+  const times = new Map();
+  const showBadge = () => {
+    const held = state.now.positions.map(({ symbol }) => [symbol, times.get(symbol)]);
+    const { kind, text } = badgeOf({ state: stream.state, clock: stream.clock, last: lastPrice(held, stream.markets, marketOf), offset: OFFSET });
+    if (badge.textContent !== text) badge.textContent = text;
+    badge.dataset.kind = kind;
+  };
   stream.listen({
     // The server values the positions, so that the page shows the same figures as the API.
-    quote: () => {
-      pushed ??= setTimeout(() => {
-        pushed = undefined;
-        live.now();
-      }, PUSH_PAUSE_MS);
+    quote: ({ symbol, timestamp }) => {
+      times.set(symbol, timestamp);
+      live.soon();
     },
-    state: (is) => live.paced(is === 'open' && stream.symbols.length > 0 ? FOLLOWED_EVERY_MS : undefined),
+    account: ({ changed }) => changed.includes('trading') && live.soon(),
+    // Also the first event of every connection: there may have been changes without one.
+    clock: () => {
+      showBadge();
+      live.soon();
+    },
+    market: showBadge,
+    state: (is) => {
+      showBadge();
+      live.pushed(is === 'open');
+    },
   });
+  setInterval(showBadge, BADGE_MS);
   stream.want('positions', state.now.positions.map(({ symbol }) => symbol));
+  stream.follow();
   show();
   live.start();
   listen({
@@ -105,7 +123,7 @@ async function fill() {
     requestAnimationFrame(() => ticket.quantity.focus());
   }
   const [assets, ...books] = sheets.map(({ box }) => box);
-  return [fresh, el('div', { class: 'portfolio' }, ticket.box, el('div', { class: 'books' }, assets, said, books))];
+  return [el('div', { class: 'fresh-line' }, fresh, badge), el('div', { class: 'portfolio' }, ticket.box, el('div', { class: 'books' }, assets, said, books))];
 }
 
 /** The numbers stay, with a note that they are not current. */

@@ -11,14 +11,18 @@ import { remember, remembered } from '../memory.js';
 import { phrase } from '../phrases/side.js';
 import { NAME_MAX, Watchlists, ordered } from './watchlists.js';
 
-/** Another client may have changed the lists; that is not urgent. Only polled without a stream. */
+/** Another client may have changed the lists. Only polled without a stream. */
 const EVERY_MS = 10_000;
 
 export class ListsPanel {
   /** `go` opens a security; `say` shows and announces a text; `stream` brings prices. */
   constructor(ask, { go, say, stream }) {
     Object.assign(this, { go, say, stream, symbol: undefined, isEditing: false });
-    stream?.listen({ quote: (quote) => this.take(quote), state: () => this.streamed() });
+    stream?.listen({
+      quote: (quote) => this.take(quote),
+      account: ({ changed }) => changed.includes('watchlists') && this.changed(),
+      state: () => this.streamed(),
+    });
     this.lists = new Watchlists(ask, () => this.show());
     this.live = new Live(() => this.refresh(), { every: EVERY_MS, onLost: (error) => this.lost(error) });
     this.live.pushed(Boolean(stream?.isOpen));
@@ -65,6 +69,12 @@ export class ListsPanel {
     this.quoted = undefined;
     this.live.pushed(this.stream.isOpen);
     if (this.stream.isOpen && !this.live.isStopped) this.live.now();
+  }
+
+  /** Another page has changed the lists, or this one. */
+  changed() {
+    if (!this.live.isStopped) this.live.soon();
+    else if (this.lists.groups) this.attempt(() => this.lists.refresh());
   }
 
   /** Outside regular hours the last regular price stays, as in a quote that is requested. */

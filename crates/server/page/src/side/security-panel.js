@@ -1,19 +1,26 @@
-// A panel about the security of the chart. It polls the server while it is open, and never shows
-// data of a previous security.
+// A panel about the security of the chart. While it is open, it requests its data again after pushes
+// of the security, or polls without a stream. It never shows data of a previous security.
 
 import { Live } from '../live.js';
 import { phrase } from '../phrases/side.js';
 
-/**
- * Prices move by the minute; the chart polls too, and its requests share the rate limit with these.
- */
+/** Prices move by the minute, and the requests share the rate limit with those of the chart. */
 const EVERY_MS = 15_000;
+const PUSH_PAUSE_MS = 500;
 
 /** A panel has `mount(box)`, which sets `said`, `clear()`, and `load(symbol)`, which may fail. */
 export class SecurityPanel {
-  constructor(ask) {
-    Object.assign(this, { ask, symbol: undefined, sessions: [], isOpen: false });
+  constructor(ask, stream) {
+    Object.assign(this, { ask, symbol: undefined, sessions: [], isOpen: false, askedAt: -Infinity });
     this.live = new Live(() => this.refresh(), { every: EVERY_MS, onLost: (error) => this.lost(error) });
+    this.live.pushed(Boolean(stream?.isOpen));
+    const pushed = ({ symbol }) => symbol === this.symbol && this.pushed();
+    stream?.listen({ quote: pushed, trades: pushed, clock: () => this.pushed(), state: () => this.live.pushed(stream.isOpen) });
+  }
+
+  /** At most as often as it would be polled. */
+  pushed() {
+    this.live.soon(Math.max(PUSH_PAUSE_MS, this.askedAt + EVERY_MS - Date.now()));
   }
 
   open() {
@@ -44,6 +51,7 @@ export class SecurityPanel {
 
   async refresh() {
     const { symbol } = this;
+    this.askedAt = Date.now();
     try {
       await this.load(symbol);
     } catch (error) {

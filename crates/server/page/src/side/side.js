@@ -28,8 +28,8 @@ export class Side {
     };
     this.panels = {
       lists: new ListsPanel(ask, { go: away, say, stream }),
-      figures: new FiguresPanel(ask),
-      flow: new FlowPanel(ask),
+      figures: new FiguresPanel(ask, stream),
+      flow: new FlowPanel(ask, stream),
       grid: new GridPanel(ask, { onChanged: onMarks, onTrading, say }),
     };
     this.grids = this.panels.grid.grids;
