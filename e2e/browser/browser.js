@@ -92,7 +92,8 @@ class Visitor {
     const url = new URL(request.url());
     if (!['http:', 'https:', 'ws:', 'wss:'].includes(url.protocol)) return;
     if (request.isNavigationRequest()) this.documents.add(request.url());
-    this.pending.add(request);
+    // A stream never ends.
+    if (request.resourceType() !== 'eventsource') this.pending.add(request);
     this.requests += 1;
     // The first page sets the allowed host; every other request has to go there too.
     if (this.hosts.size === 0) this.hosts.add(url.host);

@@ -56,6 +56,9 @@ const at = (name, where, what, options = {}) =>
     await what(page, visitor);
   });
 
+/** As if the user had returned to the page, which then requests what is not pushed. */
+const returned = (page) => page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+
 const isSame = async (page) => assert.equal(await page.evaluate(() => window.isSamePage), true, 'the page was reloaded');
 
 /** An integer price a little above, or far below, the market price: a multiple of any tick. */
@@ -311,12 +314,58 @@ describe('the portfolio', () => {
     await trader('Gus Snuffer');
     await at('Gus Snuffer', '/portfolio', async (page, { context }) => {
       await page.route('**/v1/asset/portfolio', (route) => route.abort());
+      await returned(page);
       await page.getByText(/^Not up to date: the server does not answer/).waitFor();
       await page.unroute('**/v1/asset/portfolio');
       await page.getByText(/^As of 2026-/).waitFor();
       await context.clearCookies();
+      await returned(page);
       await page.getByText('You are no longer signed in.').waitFor();
     }, { complaints: [/ERR_FAILED/, /status of 401: GET .*\/v1\/asset\/portfolio$/] });
+  });
+
+  it('follows the account by the stream, polls only without one, and says which', async () => {
+    const ivo = await trader('Ivo Tinder');
+    const price = await priceNear(ivo, 0.7);
+    const order = (quantity) =>
+      apiCall(ivo, 'POST', '/v1/trade/order', {
+        symbol: SYMBOL, side: 'Buy', order_type: 'LO', submitted_quantity: quantity, submitted_price: price, time_in_force: 'GTC',
+      });
+    const badge = (page, text) => page.waitForFunction((wanted) => document.getElementById('live')?.textContent.startsWith(wanted), text);
+    await on.visit({ complaints: [/ERR_FAILED/] }, async (visitor) => {
+      const { page } = visitor;
+      let requests = 0;
+      page.on('request', (request) => (requests += Number(request.url().endsWith('/v1/asset/portfolio'))));
+      await page.clock.install();
+      await signInTo(on, visitor, 'Ivo Tinder', '/portfolio');
+      const open = section(page, 'open-orders');
+      await open.getByText('There are no open orders.').waitFor();
+      await badge(page, `replay ${DAY} `);
+      // The beginning of the stream is followed by a request.
+      await page.clock.runFor(1000);
+      await visitor.settle();
+      const before = requests;
+      // A minute of the page's timers.
+      await page.clock.runFor(60_000);
+      assert.equal(requests, before, 'the page polls');
+      // Without positions, too, an order by a program appears.
+      await order('500');
+      await open.getByText(`Buy 500 limit ${price}`).waitFor();
+      // The stream is lost: the page polls, and reconnects.
+      let isLost = true;
+      await page.route('**/v1/live*', (route) => (isLost ? route.abort() : route.continue()));
+      await page.evaluate(() => {
+        Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+        delete document.hidden;
+        document.dispatchEvent(new Event('visibilitychange'));
+      });
+      await badge(page, 'reconnecting');
+      await order('1000');
+      await open.getByText(`Buy 1,000 limit ${price}`).waitFor();
+      isLost = false;
+      await page.locator('#live[data-kind=replay]').waitFor();
+    });
   });
 
   it('shows that totals at built-in rates are approximate, and names a currency without a rate', async () => {
@@ -337,9 +386,11 @@ describe('the portfolio', () => {
         Object.assign(json.data, { totals: null, missing: 'no rate for EUR' });
         await route.fulfill({ response, json });
       });
+      await returned(page);
       await assets.getByText('No totals: no rate for EUR').waitFor();
       await assets.getByText('500.00').first().waitFor();
       await page.unroute('**/v1/asset/portfolio');
+      await returned(page);
       await assets.getByText('1,600.00').first().waitFor();
       await isSame(page);
     });

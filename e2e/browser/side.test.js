@@ -145,8 +145,6 @@ describe('lists', () => {
       await page.keyboard.press('l');
       await tab(page, 'lists').getByText('Nothing is watched yet.').waitFor();
       await apiCall(cy, 'PUT', '/v1/watchlist/groups', { id: '1', securities: [SYMBOL], mode: 'add' });
-      // Lists are not polled while the stream is open: as if the user had returned to the page.
-      await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
       await tab(page, 'lists').locator(`li[data-symbol="${SYMBOL}"]`).waitFor();
       // The current price, next to the one at which it was watched.
       await tab(page, 'lists').getByText(/^now [\d.]+ · watched at [\d.]+$/).waitFor();
