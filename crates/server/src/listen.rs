@@ -316,8 +316,9 @@ impl ListenerContext {
             self.tasks.spawn(async move {
                 let Some(accepted) = accepted.with_unauthenticated_slot().await else { return };
                 let Accepted { hub, shutdown, place, region, unauthenticated, .. } = accepted;
+                // Of the SDKs, only Go's supports raw TCP.
                 let from =
-                    link::Arrival { address: peer, region, program: link::Program::Other, unauthenticated };
+                    link::Arrival { address: peer, region, program: link::Program::GoSdk, unauthenticated };
                 let (transport, opening) = (Transport::tcp(), link::Opening::Tcp);
                 link::serve(stream, transport, from, opening, hub, shutdown).await;
                 drop(place);

@@ -14,9 +14,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::strict::Strict;
 use crate::accepted::Accepted;
-use crate::kit::Answer;
 use crate::kit::envelope::Problem;
 use crate::kit::fields;
+use crate::kit::{Answer, GO_AGENT};
 use crate::link::{self, GatewayKind, Opening, Program, Transport};
 
 /// Names and values of the only supported protocol version, codec and platform, which are also the
@@ -77,18 +77,23 @@ where
 }
 
 /// Detects the client program. SDKs built on the Rust core send `Accept-Language` but, unlike
-/// browsers, neither `User-Agent` nor `Origin`. The Go SDK sends none of these headers, and sorts the
-/// parameters of its dialect by name.
+/// browsers, neither `User-Agent` nor `Origin`. The Go SDK sends the `User-Agent` of `net/http` only,
+/// and sorts the parameters of its dialect by name.
 fn program(headers: &HeaderMap, query: &str) -> Program {
     let has = |name: HeaderName| headers.contains_key(name);
-    if has(USER_AGENT) || has(ORIGIN) {
+    if has(ORIGIN) {
         return Program::Other;
     }
     let names = query.split('&').map(|part| part.split_once('=').map_or(part, |(name, _)| name));
-    match has(ACCEPT_LANGUAGE) {
-        true => Program::CoreSdk,
-        false if names.eq(["codec", "platform", "version"]) => Program::GoSdk,
-        false => Program::Other,
+    match (headers.get(USER_AGENT), has(ACCEPT_LANGUAGE)) {
+        (None, true) => Program::CoreSdk,
+        (Some(agent), false)
+            if agent.as_bytes().starts_with(GO_AGENT.as_bytes())
+                && names.eq(["codec", "platform", "version"]) =>
+        {
+            Program::GoSdk
+        }
+        _ => Program::Other,
     }
 }
 
@@ -106,17 +111,22 @@ mod tests {
     #[test]
     fn an_upgrade_request_identifies_the_sdk() {
         let (rust, go) = ("version=1&codec=1&platform=9", "codec=1&platform=9&version=1");
-        for (names, query, expected) in [
-            (&[ACCEPT_LANGUAGE][..], rust, Program::CoreSdk),
-            (&[], go, Program::GoSdk),
-            (&[], rust, Program::Other),
+        let (language, origin) = ((ACCEPT_LANGUAGE, "en"), (ORIGIN, "http://127.0.0.1"));
+        let (net_http, mozilla) = ((USER_AGENT, "Go-http-client/1.1"), (USER_AGENT, "Mozilla/5.0"));
+        for (headers, query, expected) in [
+            (&[&language][..], rust, Program::CoreSdk),
+            (&[&language, &net_http], rust, Program::Other),
+            (&[&net_http], go, Program::GoSdk),
+            (&[&net_http], rust, Program::Other),
+            (&[&net_http, &origin], go, Program::Other),
+            (&[&mozilla], go, Program::Other),
+            (&[], go, Program::Other),
             (&[], "", Program::Other),
-            (&[USER_AGENT], go, Program::Other),
-            (&[ACCEPT_LANGUAGE, ORIGIN], go, Program::Other),
+            (&[&language, &origin], go, Program::Other),
         ] {
-            let value = HeaderValue::from_static("x");
-            let headers = names.iter().map(|name| (name.clone(), value.clone())).collect();
-            assert_eq!(program(&headers, query), expected, "{names:?} {query}");
+            let headers =
+                headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect();
+            assert_eq!(program(&headers, query), expected, "{headers:?} {query}");
         }
     }
 }

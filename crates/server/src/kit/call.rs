@@ -24,6 +24,10 @@ use crate::worlds::Waiter;
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
+/// Prefix of the `User-Agent` header of Go's `net/http`, which the Go SDK does not override, neither
+/// in requests nor in upgrades.
+pub(crate) const GO_AGENT: &str = "Go-http-client/";
+
 /// Name and value of a path parameter.
 pub(crate) type PathValue = (&'static str, String);
 

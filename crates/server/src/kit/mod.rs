@@ -27,8 +27,8 @@ mod site;
 pub(crate) mod trader;
 
 pub(crate) use call::{
-    Answer, Call, CredentialTerms, Home, ListenerDocument, ListenerKind, Listening, PathValue, RequestFacts,
-    RequestNotes,
+    Answer, Call, CredentialTerms, GO_AGENT, Home, ListenerDocument, ListenerKind, Listening, PathValue,
+    RequestFacts, RequestNotes,
 };
 pub(crate) use claims::Claim;
 pub(crate) use credentials::{Admitted, Watcher};

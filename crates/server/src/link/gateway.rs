@@ -53,7 +53,7 @@ impl GatewayKind {
     }
 }
 
-/// The client program, as far as its upgrade request identifies it.
+/// The client program, as far as its upgrade request or its transport identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     /// An SDK built on the Rust core. It sends a language in the upgrade request on either gateway;

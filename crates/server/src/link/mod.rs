@@ -137,8 +137,8 @@ pub(crate) struct Link<S> {
     /// Whether pushes are sent before responses next time, because responses used all the space.
     pushes_are_next: bool,
     /// Pushes and responses since the last pause between pushes. `None` unless the client is the
-    /// SDK that drops packets, which sends WebSocket pings and is identified by its upgrade
-    /// request.
+    /// SDK that drops packets: it is identified by its upgrade request, uses raw TCP, or sends
+    /// WebSocket pings, which shows it behind a proxy that changes the headers.
     unpaused_pushes: Option<u32>,
     /// Time until which no push is sent.
     pushes_after: Option<Instant>,

@@ -24,8 +24,8 @@ use crate::worlds::WAIT_MAX;
 
 /// Number of pushes sent before requests are read again, which is the number that one write takes.
 const PUSHES_AT_ONCE: u32 = 32;
-/// The same for a client that sends WebSocket pings. Half the number of packets, including
-/// responses, that this SDK queues before it drops packets.
+/// The same for the Go SDK. Half the number of packets, including responses, that it queues before
+/// it drops packets.
 const PACED_PUSHES: u32 = 8;
 /// Pause after that many pushes to such a client.
 const PUSHES_PAUSE: Duration = Duration::from_millis(2);

@@ -7,10 +7,7 @@ use serde::Serialize;
 use social::{Hiding, ReplyRow, TopicRow};
 
 use crate::kit::doc::described_only;
-use crate::kit::{Call, Site};
-
-/// Prefix of the `User-Agent` header of Go's `net/http`, which the Go SDK does not override.
-const GO: &str = "Go-http-client";
+use crate::kit::{Call, GO_AGENT, Site};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Topics {
@@ -173,7 +170,7 @@ pub(super) struct Shape<'a> {
 
 impl<'a> Shape<'a> {
     pub(super) fn of(call: &Call<'_>, site: &'a Site) -> Shape<'a> {
-        let counts_as_text = call.header("user-agent").is_some_and(|agent| agent.starts_with(GO));
+        let counts_as_text = call.header("user-agent").is_some_and(|agent| agent.starts_with(GO_AGENT));
         Shape { base: site.base(), counts_as_text }
     }
 
