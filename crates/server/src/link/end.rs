@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::{Instant, timeout};
 
 use super::transport::{AUTH, CloseCode, HEARTBEAT, RECONNECT};
-use super::{CLOSING_MAX, End, LINGER_MAX, Link, READ_SIZE};
+use super::{CLOSING_MAX, End, LINGER_MAX, Link, Program, READ_SIZE, Transport};
 use crate::metrics::{Outcome, Task};
 use crate::pushes;
 use crate::request_log::{self, RequestEnd};
@@ -68,7 +68,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             End::Left => self.transport.goodbye(1000, "", &mut self.outbox),
             End::Close(code, reason) => {
                 tracing::debug!(code = code as i32, reason, "closing");
-                self.transport.close(code, code.websocket(), &reason, &mut self.outbox);
+                if !self.client_hangs_on_close(code) {
+                    self.transport.close(code, code.websocket(), &reason, &mut self.outbox);
+                }
             }
             End::Broken(websocket, reason) => {
                 tracing::debug!(reason, "closing a connection that violates the protocol");
@@ -79,6 +81,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if matches!(timeout(CLOSING_MAX, written).await, Ok(Ok(()))) {
             timeout(LINGER_MAX, self.linger()).await.ok();
         }
+    }
+
+    /// Returns whether the client must not get this close. After a close push or a close frame the
+    /// Go SDK closes its socket under a read lock, and its handler of that close waits forever for
+    /// the write lock. It reconnects when the stream ends without them. Raw TCP has no header that
+    /// identifies the client, so only the close of a connection without a fault is left out there.
+    fn client_hangs_on_close(&self, code: CloseCode) -> bool {
+        self.from.program == Program::GoSdk
+            && (code == CloseCode::Shutdown || matches!(self.transport, Transport::WebSocket(_)))
     }
 
     async fn linger(&mut self) -> io::Result<()> {

@@ -166,9 +166,9 @@ impl House {
         self.connect_with(kind, bytes, None, Program::Other)
     }
 
-    /// Opens a WebSocket with an upgrade request that identifies this program.
-    pub(super) fn connect_of(&self, program: Program) -> Far {
-        self.connect_with(Kind::WebSocket, 1 << 20, None, program)
+    /// Opens a connection of this program.
+    pub(super) fn connect_of(&self, kind: Kind, program: Program) -> Far {
+        self.connect_with(kind, 1 << 20, None, program)
     }
 
     /// Opens a connection to a listener of one region.

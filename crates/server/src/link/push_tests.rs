@@ -177,7 +177,7 @@ async fn bursts(far: &mut Far, packets: usize) -> Vec<usize> {
 async fn packets_to_the_go_sdk_are_paced_from_the_first_on() {
     let house = House::new();
     let account = house.account("ann", 10);
-    let mut far = house.connect_of(Program::GoSdk);
+    let mut far = house.connect_of(Kind::WebSocket, Program::GoSdk);
     far.auth(&house.otp(&account)).await.unwrap();
     let mailbox = house.mailbox(&account);
     for number in 0..20 {
@@ -195,7 +195,7 @@ async fn packets_to_the_go_sdk_are_paced_from_the_first_on() {
     }
     assert_eq!(bursts(&mut far, 10).await, [2, 8]);
 
-    let mut other = house.connect_of(Program::Other);
+    let mut other = house.connect_of(Kind::WebSocket, Program::Other);
     other.auth(&house.otp(&account)).await.unwrap();
     let id = house.hub.links.list(Some(account.account_id)).last().unwrap().id;
     let mailbox = house.hub.links.mailbox(id).unwrap();
@@ -452,5 +452,41 @@ async fn queued_pushes_are_sent_before_shutdown() {
         assert_eq!(mailbox.put(push(1000)), Err(PushError::Gone));
         let (seen, code) = pushed_until_closed(&mut far).await;
         assert_eq!((seen, code), ((0..1000).collect(), 2), "{bytes}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_ends_the_stream_of_the_go_sdk_without_a_close() {
+    for kind in [Kind::WebSocket, Kind::Tcp] {
+        let house = House::new();
+        let account = house.account("ann", 10);
+        let mut far = house.connect_of(kind, Program::GoSdk);
+        far.auth(&house.otp(&account)).await.unwrap();
+        let mailbox = house.mailbox(&account);
+        // More than it gets between two pauses.
+        for number in 0..20 {
+            mailbox.put(push(number)).unwrap();
+        }
+        house.stop();
+        for number in 0..20 {
+            assert_eq!(pushed(&mut far).await, number, "{kind:?}");
+        }
+        assert_eq!(far.see().await, Seen::End, "{kind:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_shutdown_is_not_announced_over_raw_tcp() {
+    let house = House::new();
+    let account = house.account("ann", 10);
+    for (kind, announced) in [(Kind::WebSocket, false), (Kind::Tcp, true)] {
+        let mut far = house.connect_of(kind, Program::GoSdk);
+        let session = far.auth(&house.otp(&account)).await.unwrap().session_id;
+        let mut next = house.connect(kind);
+        next.reconnect(&session).await.unwrap();
+        match announced {
+            true => assert_eq!(far.closed().await, (6, None)),
+            false => assert_eq!(far.see().await, Seen::End),
+        }
     }
 }

@@ -188,8 +188,8 @@ fn shutdown_finishes_running_requests() {
             }
             assert!(busy.is_alive().await, "what was sent has been read");
             let stopping = tokio::spawn(server.stop());
-            assert_eq!(idle.closed().await.0, 2);
-            assert_eq!(waiting.closed().await.0, 2);
+            shut_down(&mut idle, transport).await;
+            shut_down(&mut waiting, transport).await;
             assert!(!stopping.is_finished());
             plug.pull();
             let mut bytes = 0;
@@ -197,14 +197,21 @@ fn shutdown_finishes_running_requests() {
                 bytes += busy.response().await.1.unwrap().len();
             }
             assert!(bytes > 7 * 40_000, "{bytes}");
-            let wire::Packet::Push { command: 0, .. } = busy.packet().await else { panic!("no close push") };
-            if transport == TransportLabel::WebSocket {
-                assert_eq!(busy.read().await, Read::Close(Some(1000)));
-            }
-            assert_eq!(busy.read().await, Read::End);
+            shut_down(&mut busy, transport).await;
             stopping.await.unwrap();
         }
     });
+}
+
+/// Reads the end of a connection that the shutdown of the server closes. Raw TCP ends without a
+/// close push, which the Go SDK cannot handle.
+async fn shut_down(client: &mut Client, transport: TransportLabel) {
+    if transport == TransportLabel::WebSocket {
+        let wire::Packet::Push { command: 0, body } = client.packet().await else { panic!("no close push") };
+        assert_eq!(<wire::control::Close as prost::Message>::decode(&*body).unwrap().code, 2);
+        assert_eq!(client.read().await, Read::Close(Some(1000)));
+    }
+    assert_eq!(client.read().await, Read::End);
 }
 
 /// Copies a server's directory for another server.
