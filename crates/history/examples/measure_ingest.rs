@@ -1,6 +1,6 @@
-//! Measures ingest: `cargo run --release -p history --example measure-ingest [STORE]`. Batches of
-//! 500 rows, one for each of 500 securities, several updates of each minute, merged by a second
-//! thread as a server does.
+//! Measures ingest: `cargo run --release -p history --example measure-ingest [STORE]`. Sends
+//! batches of 500 rows, one for each of 500 securities, with several updates per minute. A second
+//! thread merges the batches, as in a server.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -30,7 +30,7 @@ pub(crate) fn reckon(
     let actions = view.actions(symbol)?;
     let closes = Closes::load(view, venue, symbol, &actions)?;
     let (mut factors, ignored) = factors_of(&actions, |date| closes.before(venue, date));
-    // A corporate action that became known explains its ex-date better than a bare factor.
+    // If a corporate action is known for an ex-date, its factor is used instead of a bare factor.
     let bare = view.derived_factors(symbol)?.into_iter().filter(|of| of.kind == FactorKind::Bare);
     let bare = bare.filter(|of| !actions.iter().any(|action| action.ex_date == of.ex_date));
     factors.extend(bare.filter_map(|of| Factor::bare(of.ex_date, &of.amount)));
@@ -107,8 +107,8 @@ fn first_instant(venue: &Venue, date: Date) -> Timestamp {
     first.map_or(midnight, |first| first.min(midnight))
 }
 
-/// Current format version, stored in the first byte. Any other version is ignored and the factors
-/// are computed instead.
+/// Current format version, stored in the first byte. Factors in any other version are ignored and
+/// computed again.
 const VERSION: u8 = 2;
 /// Old format version, whose factors ignored candles before the published floors. These factors are
 /// recomputed, but not reported as damage.

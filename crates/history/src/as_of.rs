@@ -29,11 +29,11 @@ pub enum AsOf {
 /// Whether a replay shows single trades before their minute is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunningTrades {
-    /// From their second on, also within the current minute.
+    /// From their own second, even while the minute is still running.
     #[default]
     Shown,
-    /// Together with their complete minute, so that no trade reveals which orders the minute will
-    /// fill.
+    /// Only together with their complete minute, so that no trade reveals which orders the minute
+    /// will fill.
     Hidden,
 }
 
@@ -45,7 +45,7 @@ pub struct Edge {
     pub from: Timestamp,
     /// Half-open range of one-minute candles that are folded as a replacement.
     pub minutes: Range<Timestamp>,
-    /// Minutes from this stamp on are still running; only their open and their trades so far are
+    /// Minutes stamped here or later are still running; only their open and their trades so far are
     /// known.
     pub running_from: Timestamp,
     pub prefer: Prefer,
@@ -59,8 +59,8 @@ pub enum Prefer {
     /// The candle folded from one-minute candles, or the stored candle if there are no one-minute
     /// candles.
     MinutesThenStored,
-    /// The stored candle, because its day is over, or the candle folded from one-minute candles
-    /// until the daily candle is imported.
+    /// The stored candle, because its day is completed, or the candle folded from one-minute
+    /// candles until the daily candle is imported.
     StoredThenMinutes,
 }
 
@@ -98,7 +98,7 @@ impl AsOf {
 
     /// Returns whether a quote should use the one-minute candles of the date `minutes` instead of
     /// the newest daily candle, whose date is `day`: either the daily candle is older, or its day
-    /// is not over and the running minute has a newer price.
+    /// is not completed and the running minute has a newer price.
     pub(crate) fn prefers_minutes(self, venue: &Venue, day: Date, minutes: Date) -> bool {
         minutes > day || (minutes == day && !self.is_over(venue, day))
     }
@@ -129,7 +129,8 @@ impl AsOf {
         Timestamp(self.now().0.saturating_add(1))
     }
 
-    /// Returns how far one-minute candles are complete and visible.
+    /// Returns the stamps up to which one-minute candles are complete, and up to which they are
+    /// visible.
     fn minutes(self, venue: &Venue) -> MinutesKnown {
         let now = match self {
             AsOf::Live(now) => {
@@ -173,8 +174,8 @@ impl AsOf {
         known.forming.map_or(self.next(), |_| known.complete_until)
     }
 
-    /// Returns how far the stored source candles of a period may be read. Daily candles folded from
-    /// one-minute candles exclude minutes before the floor.
+    /// Returns the limits for reading the stored source candles of a period. Daily candles folded
+    /// from one-minute candles exclude minutes before the floor.
     pub(crate) fn horizon(self, venue: &Venue, period: Period, floors: Floors) -> Horizon {
         let length = match (self, period.source().period(), period) {
             (.., Period::Calendar(span)) => {
@@ -192,24 +193,25 @@ impl AsOf {
         Horizon { until: known.shown_until, edge }
     }
 
-    /// Returns the edge of candles shorter than a day, from a stamp on.
+    /// Returns the edge of candles shorter than a day, for reads that start at the stamp `from`.
     pub(crate) fn clock_edge(self, venue: &Venue, from: Timestamp) -> Edge {
         let known = self.minutes(venue);
         let minutes = from..known.shown_until;
         Edge { from, minutes, running_from: known.complete_until, prefer: Prefer::Minutes }
     }
 
-    /// Returns the edge for daily and longer candles. A day that is not over is folded from its
-    /// regular minutes, including the running one, because quotes include it too. A finished day
-    /// whose daily candle is not imported yet is also folded from its minutes. Within a
-    /// longer candle that is still forming, the rule applies to each day: otherwise a week would
-    /// lose its Monday if that daily candle is missing.
+    /// Returns the edge for daily and longer candles. An unfinished day is folded from its regular
+    /// minutes, including the running one, because quotes also include it. A completed day whose
+    /// daily candle is not imported yet is also folded from its minutes. Within a longer candle
+    /// that is still forming, the rule applies to each day: otherwise a week would lose its Monday
+    /// if that daily candle is missing.
     fn day_edge(self, venue: &Venue, span: Span, floors: Floors) -> Option<Edge> {
         let today = venue.zone().date(self.now());
         let is_open = venue.calendar().kind(today).is_some();
         let known = self.minutes(venue);
         let prefer = match self {
-            // A live feed updates the daily candle during the day. A day without trading has none.
+            // A live feed updates the daily candle during the day. A closed day has no daily
+            // candle.
             AsOf::Live(_) if !is_open => return None,
             AsOf::Live(_) => Prefer::MinutesThenStored,
             AsOf::Replay(_) => Prefer::Minutes,
@@ -227,15 +229,15 @@ impl AsOf {
     }
 }
 
-/// How far one-minute candles are complete and visible.
+/// Stamps up to which one-minute candles are complete, and up to which they are visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MinutesKnown {
     /// One-minute candles with an earlier stamp are complete.
     complete_until: Timestamp,
     /// Minutes with an earlier stamp are visible. Incomplete ones are reduced to their known part.
     shown_until: Timestamp,
-    /// Stamp of the one-minute candle that is currently forming, if any. Longer candles that
-    /// contain this stamp are also forming.
+    /// Instant within the one-minute candle that is currently forming, if any. Longer candles that
+    /// contain this instant are also forming.
     forming: Option<Timestamp>,
 }
 
@@ -256,8 +258,8 @@ impl Edge {
     }
 }
 
-/// Reduces the candles from row `start` on to their open. A closing candle is removed, because it
-/// has no known open: all its trades come from the auction at the end of the tail.
+/// Reduces the candles at row `start` and after it to their open. A closing candle is removed,
+/// because it has no known open: all its trades come from the auction at the end of the tail.
 pub(crate) fn hide(venue: &Venue, candles: &mut Candles, start: usize) {
     let is_tail = |time: &i64| {
         let at = Timestamp(*time);
@@ -269,7 +271,7 @@ pub(crate) fn hide(venue: &Venue, candles: &mut Candles, start: usize) {
     keep_opens(candles, start);
 }
 
-/// Sets high, low and close to the open, and volume and turnover to zero, from row `start` on.
+/// Sets high, low and close to the open, and volume and turnover to zero, starting at row `start`.
 fn keep_opens(candles: &mut Candles, start: usize) {
     let Candles { open, high, low, close, volume, turnover, .. } = candles;
     let opens = open.get(start..).unwrap_or_default();

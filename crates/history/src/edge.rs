@@ -37,7 +37,8 @@ impl Sources<'_> {
         let mut candles = self.stored(&finished)?;
         match plan.period {
             Period::Clock(_) => candles.append(&self.running(edge)?),
-            // The edge is the start of a day, so the day is needed either whole or not at all.
+            // The edge is the start of a day. If the sources start later, no candle of that day is
+            // needed.
             Period::Calendar(_) if edge.from < start => {}
             Period::Calendar(_) => candles = self.days(edge, candles)?,
         }

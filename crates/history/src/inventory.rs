@@ -132,8 +132,8 @@ pub fn makes(venue: &Venue, period: Period, info: &SeriesInfo, as_of: AsOf) -> b
     if grain == Grain::Day {
         return true;
     }
-    // Daily candles are folded from one-minute candles while their day is not over, and until the
-    // daily candles are imported.
+    // Daily candles are folded from one-minute candles until their day is completed and the daily
+    // candles are imported.
     let edge = as_of.horizon(venue, period, Floors::NONE).edge;
     grain == Grain::Minute
         && info.series.lane == Lane::Regular

@@ -3,7 +3,7 @@
 //! A [`Query`] is a client's request. [`Plan::of`] turns it into a plan without I/O: which series,
 //! which stamps, how many source candles, what to fold. [`History::candles`] reads the blocks of
 //! the plan and folds their candles in one pass. [`import`] writes candles to the store. The crate
-//! knows no network, no protocol numbers and no clock: the caller passes an [`AsOf`], which decides
+//! uses no network, no protocol numbers and no clock: the caller passes an [`AsOf`], which decides
 //! which candles are visible. Start with `query.rs`, then `as_of.rs`, `plan.rs`, `read.rs` and
 //! `edge.rs`; `paging.rs` reads more candles than one answer can hold, `quote.rs` computes the last
 //! price and the figures of the day, `trades.rs` reads single trades and capital flow, and `own.rs`

@@ -13,7 +13,8 @@ use crate::lane_of;
 use crate::query::HistoryError;
 use crate::read::{History, interleave};
 
-/// Maximum number of days without a session that shares its lane with another.
+/// Maximum number of times that a search for the newest candle of a session skips the other session
+/// of the lane.
 const SHARED_LANE_STEPS: usize = 20;
 
 impl History {
@@ -54,7 +55,7 @@ impl History {
     }
 
     /// Returns the newest fold of trades of each minute of a session that is visible at `as_of`.
-    /// Its minute may have a stored candle.
+    /// The minute may also have a stored candle.
     pub fn last_fold_of(
         &self,
         view: &View,

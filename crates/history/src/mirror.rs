@@ -1,5 +1,5 @@
-//! Stores the data that a mirror has received. A page of candles and the position after it are one
-//! transaction, with the code of the import.
+//! Stores the data that a mirror has received. A page of candles and the position after it are
+//! written in one transaction, with the code of the import.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -23,8 +23,8 @@ const DAY_S: i64 = 86_400;
 const LOCK_WITHIN: Duration = Duration::from_secs(600);
 const LOCK_RETRY: Duration = Duration::from_millis(20);
 
-/// Writes the data of mirrors, for one thread at a time. The writer lock is held only during a
-/// transaction, so imports and ingested rows are stored in between.
+/// Writes the data of mirrors. Used by one thread at a time. The writer lock is held only during a
+/// transaction, so imports and ingest can write between the transactions.
 #[derive(Debug)]
 pub struct MirrorStore {
     venues: Venues,
@@ -32,7 +32,7 @@ pub struct MirrorStore {
     reader: Reader,
 }
 
-/// A page of a series, with the job after it.
+/// A page of a series, and the state of its job after the page.
 #[derive(Clone, Debug)]
 pub struct MirrorPage {
     pub job: MirrorJob,
@@ -51,16 +51,16 @@ pub struct MirrorPage {
 pub enum Received {
     /// Actual candles, which are stored and served.
     Actual(Grain),
-    /// Adjusted days, from which factors are derived.
+    /// Adjusted daily candles, from which factors are derived.
     AdjustedDays,
 }
 
-/// A mirror, for the ledger.
+/// The mirror that has received the pages, for its ledger entries.
 #[derive(Clone, Copy, Debug)]
 pub struct Collecting<'a> {
     pub id: MirrorId,
     pub name: &'a str,
-    /// State of the mirror after the pages.
+    /// State of the mirror after the pages are stored.
     pub state: &'a str,
     pub now: Timestamp,
 }
@@ -195,19 +195,19 @@ impl MirrorStore {
         Ok(counts)
     }
 
-    /// Returns the stored actual days of a security.
+    /// Returns the stored actual daily candles of a security.
     pub fn actual_days(&mut self, symbol: &Symbol) -> Result<Candles, ImportError> {
         let snapshot = self.reader.snapshot()?;
         lay::stored(&snapshot, &days_of(symbol), Timestamp(0), Timestamp(i64::MAX))
     }
 
-    /// Returns the adjusted days of a security that a mirror has received.
+    /// Returns the adjusted daily candles of a security that a mirror has received.
     pub fn received_days(&mut self, id: MirrorId, symbol: &Symbol) -> Result<Candles, ImportError> {
         received(self.reader.view(), id, symbol)
     }
 
-    /// Returns the stored days of a security, adjusted by the stored actions to the price level of
-    /// `now`.
+    /// Returns the stored daily candles of a security, adjusted by the stored actions to the price
+    /// level of `now`.
     pub fn adjusted_days(&mut self, symbol: &Symbol, now: Timestamp) -> Result<Candles, HistoryError> {
         let snapshot = self.reader.snapshot()?;
         let entries = snapshot.blocks(&days_of(symbol), None, None)?;
@@ -219,8 +219,8 @@ impl MirrorStore {
         Ok(days)
     }
 
-    /// Adds static data of securities. Values of the source replace the stored ones, and missing
-    /// values do not.
+    /// Adds static data of securities. Values of the source replace the stored values, and missing
+    /// values leave them unchanged.
     pub fn put_securities(&mut self, securities: &[Security]) -> Result<u64, ImportError> {
         self.write(|batch| {
             let mut changed = 0;
@@ -258,7 +258,7 @@ fn received(view: &View, id: MirrorId, symbol: &Symbol) -> Result<Candles, Impor
     Ok(days)
 }
 
-/// Returns the received adjusted days with `rows` added, encoded.
+/// Returns the encoded adjusted daily candles that the mirror has received, including `rows`.
 fn add_adjusted(view: &View, id: MirrorId, symbol: &Symbol, rows: &[Candle]) -> Result<Vec<u8>, ImportError> {
     let new = merge::sort(rows.iter().copied().collect());
     let all = merge::merge(received(view, id, symbol)?, new, None).candles;

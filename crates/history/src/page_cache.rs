@@ -4,12 +4,12 @@
 //! candles, so its answer can be sliced from pages that were encoded earlier. Blocks are immutable
 //! and their ids are not reused while the store is open, so an encoded page never becomes stale.
 //! Only the block directories of series change; they carry the store version at which they were
-//! read. The caller defines the encoding: this file knows candles, not protocols.
+//! read. The caller defines the encoding, so this file does not depend on a protocol.
 //!
-//! For an answer of a thousand candles, cache misses cost as much as instructions. Pages are
-//! therefore cached per block, which takes one lookup instead of five. For a page that lies wholly
-//! within the answer (all but the first and the last) the stamps are not read: the block's page
-//! spans are sufficient.
+//! For an answer of a thousand candles, misses in the processor caches cost as much as
+//! instructions. Pages are therefore cached per block, which takes one lookup instead of five. For
+//! a page that lies wholly within the answer (all but the first and the last) the stamps are not
+//! read: the block's page spans are sufficient.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -7,8 +7,8 @@ use store::Series;
 use crate::as_of::{AsOf, Edge, Prefer};
 use crate::query::{Anchor, COUNT_MAX, Direction, Query, Select};
 
-/// How a query will be answered, decided before anything is read: all the ifs are here, all the
-/// fors are in `read.rs`.
+/// How a query will be answered. Every decision is made here, before anything is read; `read.rs`
+/// executes the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// One series per requested lane; their candles are merged by time.
@@ -91,7 +91,7 @@ impl Plan {
     }
 
     /// Returns the range of one-minute stamps in which folds of minutes without a candle are part
-    /// of the response. Returns `None` if the newest days are not.
+    /// of the response. Returns `None` if the plan does not include the newest days.
     pub(crate) fn folds_within(&self, as_of: AsOf) -> Option<Range<Timestamp>> {
         let window = match (self.period, &self.edge) {
             (Period::Clock(_), _) => self.sources.clone(),

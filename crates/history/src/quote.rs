@@ -1,9 +1,9 @@
 //! Quotes: the last price of a security at an instant and the figures of its trading day, computed
 //! from the newest candles.
 //!
-//! A quote equals what the pushes up to that instant have sent: [`feed::Update`] and
-//! [`feed::Figures`] compute both. [`History::last_price`] returns only the price, for lists of
-//! securities: it follows the same rule with fewer reads.
+//! A quote equals the state that clients have built from the pushes up to that instant:
+//! [`feed::Update`] and [`feed::Figures`] compute both. [`History::last_price`] returns only the
+//! price, for lists of securities: it follows the same rule with fewer reads.
 
 use feed::{Board, Figures, Growth, Minute, Published, Sequence, TradeStatus, Traded, Update};
 use market::{Candle, Date, Floors, Grain, Market, Period, Price, Session, Symbol, Timestamp, Venue};
@@ -47,8 +47,8 @@ pub struct SessionQuote {
 pub struct SessionState {
     pub day: Date,
     pub figures: Figures,
-    /// Second of the last price: that of the last print of its minute, or the end of the day if the
-    /// figures are those of its daily candle.
+    /// Second of the last price: the second of the last print of its minute, or the end of the day
+    /// if the figures come from the daily candle.
     pub time: Timestamp,
 }
 
@@ -152,7 +152,7 @@ impl History {
         self.answer(reader, &query, &plan, as_of)
     }
 
-    /// Returns the figures of one session of a day, or `None` if it has no trades.
+    /// Returns the figures of one session of a day, or `None` if the session has no trades.
     fn state(
         &self,
         reader: &mut Reader,
@@ -203,7 +203,7 @@ impl History {
         let (day, mut minute) = (newest(Period::DAY)?, newest(Period::MINUTE)?);
         for grain in Grain::OWN.into_iter().filter(|_| coarse) {
             let other = newest(grain.period())?;
-            // If two candles have the same stamp, the finer one wins, because it was read first.
+            // If two candles have the same stamp, the finer one is used, because it was read first.
             minute = match (minute, other) {
                 (Some((one, _)), Some((other, decimals))) if other.time > one.time => Some((other, decimals)),
                 (one, other) => one.or(other),

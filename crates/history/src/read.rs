@@ -37,7 +37,7 @@ impl History {
         History { venues, running_trades: RunningTrades::default(), folds: FoldCache::default() }
     }
 
-    /// Returns the same rules with another visibility of trades.
+    /// Returns a copy with the same rules that shows running trades as specified.
     pub fn with_running_trades(self, running_trades: RunningTrades) -> History {
         History { running_trades, ..self }
     }

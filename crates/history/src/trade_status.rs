@@ -4,7 +4,8 @@ use feed::{StatusChange, TradeStatus};
 use market::{Date, Timestamp, Venue};
 use store::{Security, Suspension};
 
-/// Second of a local day at which a status changes: the opening of regular hours in every market.
+/// Number of seconds after local midnight at which a status changes: the opening of regular hours
+/// in every market.
 const CHANGES_AT: i64 = 9 * 3600 + 30 * 60;
 
 /// Returns when the status of a day begins.

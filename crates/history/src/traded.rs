@@ -1,7 +1,6 @@
 //! Minutes that have single trades and no stored candle. Clients build a candle from these trades,
-//! so their fold is shown as the candle of the minute, from its first trade on and until a candle
-//! is stored. Only the newest two days with trades have such candles, to limit how much a query
-//! reads.
+//! so their fold is shown as the candle of the minute, from its first trade until a candle is
+//! stored. Only the newest two days with trades have such candles, to limit how much a query reads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

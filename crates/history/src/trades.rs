@@ -297,7 +297,7 @@ impl History {
         }
         let venue = self.venue(symbol);
         let today = venue.zone().date(as_of.now());
-        // In the evening, the current trading day may be that of the next date.
+        // In the evening, the current trading day may be the next date.
         let through = venue.trading_day(as_of.now()).map_or(today, |day| day.max(today));
         let mut days = view.trade_days_back(symbol, through, limit)?;
         let floor = floors.of(Period::MINUTE);

@@ -25,8 +25,9 @@ pub use states::{DayState, Expected};
 #[derive(Clone, Debug)]
 pub struct Coverage {
     pub symbol: Symbol,
-    /// Trading days, and other days that have candles, in ascending order. The list is clipped to
-    /// the stored range, extended to the last day that is over.
+    /// Trading days, and other days with candles, in ascending order. Covers the part of the
+    /// requested range between the first stored day and the last completed day, or the last stored
+    /// day if that is later.
     pub days: Vec<DayCoverage>,
     /// Last day with a candle. Later days are missing, but are not gaps within the stored data.
     pub last: Date,
@@ -42,10 +43,11 @@ impl Coverage {
 #[derive(Clone, Debug)]
 pub struct DayCoverage {
     pub date: Date,
-    /// `None` for a day with stored candles on which the calendar says the market is closed.
+    /// `None` for a day with stored candles on which the market is closed according to the
+    /// calendar.
     pub kind: Option<DayKind>,
     pub daily: bool,
-    /// Why the daily candle is missing. `None` if it is stored, or if the day is not over.
+    /// Why the daily candle is missing. `None` if it is stored, or if the day is not completed.
     pub daily_gap: Option<GapReason>,
     /// Grain of the day's intraday candles: one minute if one-minute candles are stored, otherwise
     /// the grain of a coarse file. A coarse candle is counted as the number of minutes that it
@@ -99,8 +101,8 @@ impl DayCoverage {
     }
 }
 
-/// Compares the candles of one symbol with its calendar, over an inclusive date range clipped to
-/// the stored range.
+/// Compares the candles of one symbol with its calendar, day by day. The inclusive date range is
+/// limited to the days described at [`Coverage::days`].
 pub fn coverage(
     history: &History,
     reader: &mut Reader,
@@ -117,7 +119,7 @@ pub fn coverage(
         return Err(HistoryError::NoCandles(symbol.clone()));
     };
     let from = range.0.map_or(first, |from| from.max(first));
-    // Days after the last candle are missing, up to the last day that is over.
+    // Days after the last candle are missing, up to the last completed day.
     let over = last_complete_day(venue, as_of).map_or(last, |day| day.max(last));
     let through = range.1.map_or(over, |through| through.min(over));
     let window = window(venue, from, through);
@@ -153,7 +155,7 @@ pub fn coverage(
             Some(first) if first <= date => regular_minutes(venue, date, as_of).len() as u32,
             _ => 0,
         };
-        // A day that is not over has no daily candle yet.
+        // An unfinished day has no daily candle yet.
         let is_due = volume.is_none() && as_of.is_over(venue, date);
         let daily_gap = is_due.then(|| daily_gap(venue, date, &times, &sources));
         days.push(DayCoverage {
@@ -365,7 +367,8 @@ fn reason(
         // The day has volume, but none of its minutes is stored.
         Some(_) if whole_day => GapReason::NotLoaded,
         _ if sources.iter().any(|source| spans(&source)) => GapReason::NoTrades,
-        // Without source files the reason is unknown. Otherwise no source file spans this gap.
+        // Without source files, the reason is unknown. Otherwise the gap was not loaded, because no
+        // source file spans it.
         _ if sources.is_empty() => GapReason::Unknown,
         _ => GapReason::NotLoaded,
     }

@@ -28,8 +28,8 @@ pub enum DayState {
     Missing,
     /// The market is closed, even if candles are stored.
     Closed,
-    /// The day is before the security's first candle, not over yet, known to have had no trades, or
-    /// outside the calendar.
+    /// The day is before the security's first candle, not completed, known to have had no trades,
+    /// or outside the calendar.
     NothingExpected,
 }
 
@@ -45,7 +45,8 @@ impl DayState {
     }
 }
 
-/// Days that a market's calendar expects to be covered, for a date range and an instant.
+/// Days on which candles are expected according to a market's calendar, for a date range and an
+/// instant.
 #[derive(Debug)]
 pub struct Expected<'a> {
     venue: &'a Venue,
@@ -137,7 +138,7 @@ impl<'a> Expected<'a> {
         if !day.is_open {
             return Ok(DayState::Closed);
         }
-        // Nothing is expected of a day that is not over.
+        // Nothing is expected for a day that is not completed.
         if self.over.is_none_or(|over| over < day.date) {
             return Ok(DayState::NothingExpected);
         }

@@ -56,7 +56,7 @@ pub(crate) fn commit(
 ) -> Result<Committed, ImportError> {
     let (mut ledger, mut guard) = (LedgerEntries::default(), Guard::default());
     let mut overlap = Overlap::default();
-    // All other threads wait for the gatherer, so one core is reserved for it.
+    // All other threads depend on the gatherer, so one core is reserved for it.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = cores.saturating_sub(1).max(1);
     // Each worker's snapshot takes a connection; `readers_max` leaves one for the writer.
@@ -128,7 +128,7 @@ pub(crate) struct LaidPart {
     pub(crate) laid: Laid,
 }
 
-/// Merges parts in parallel. Returns the merged parts, and the files of which a part failed. Each
+/// Merges parts in parallel. Returns the merged parts, and the files with a failed part. Each
 /// worker reads its own snapshot; the store is not written until all workers have finished.
 fn lay_all(
     context: &Context<'_>,
@@ -280,7 +280,7 @@ impl LedgerEntries {
         Ok(())
     }
 
-    /// Replaces the suspensions of each symbol.
+    /// Replaces the suspensions of each symbol in the list.
     fn suspensions(
         &mut self,
         batch: &mut Batch<'_>,
@@ -437,7 +437,7 @@ pub(crate) fn join(
 }
 
 /// Merges a row of a securities file into the stored security. Empty columns leave stored values
-/// unchanged. If the row has a date, its shares and figures apply from that date on.
+/// unchanged. If the row has a date, its shares and figures apply starting at that date.
 fn security(row: SecurityRow, known: Option<Security>) -> Security {
     let known = known.unwrap_or_else(|| Security::new(row.symbol.clone()));
     let mut security = Security {

@@ -18,8 +18,8 @@ pub struct Options {
     pub replace: bool,
     /// Build one-minute and daily candles from imported trades.
     pub build_candles: bool,
-    /// Start of the history that accounts are served. Earlier rows are also stored, and counted in
-    /// the report.
+    /// Start of the history that is served to accounts. Earlier rows are also stored, and counted
+    /// in the report.
     pub floors: FloorTable,
 }
 
@@ -82,7 +82,7 @@ pub struct Report {
     pub import: Option<ImportId>,
     /// How the columns of a candle table were interpreted.
     pub understood: Option<Understood>,
-    /// First symbols of the file. `symbols` is their total number.
+    /// First symbols of the file.
     pub names: Vec<Symbol>,
     /// Stamps of the first and last candle or trade that was stored, or that would be stored in a
     /// dry run.
@@ -94,12 +94,13 @@ pub struct Report {
     /// Number of rows that this run skipped because an earlier run has stored them.
     pub resumed_at: u64,
     pub rows: u64,
+    /// Total number of symbols in the file.
     pub symbols: u64,
     pub added: u64,
     pub replaced: u64,
     pub unchanged: u64,
     pub quarantined: u64,
-    /// Number of stored rows before the start of the history that accounts are served.
+    /// Number of stored rows before the start of the history that is served to accounts.
     pub unserved: u64,
     pub notes: Vec<String>,
     /// Line numbers and reasons of the first quarantined rows.

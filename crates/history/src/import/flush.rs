@@ -171,9 +171,9 @@ impl<'a> Pending<'a> {
             if self.gathered.buffers.get(at).is_some_and(|(of, _)| *of == file) {
                 return Ok(at);
             }
-            // The buffer belongs to another file. It is sent first, because later files win, and
-            // each count belongs to one file. The rows of the current file are carried over,
-            // because no checkpoint covers them yet.
+            // The buffer belongs to another file. It is sent first, because the rows of later files
+            // take precedence, and each count belongs to one file. The rows of the current file are
+            // carried over, because no checkpoint covers them yet.
             let own = self.gathered.take(file);
             self.send()?;
             self.gathered = own;

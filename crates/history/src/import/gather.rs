@@ -391,7 +391,8 @@ impl Gatherer<'_> {
 
     pub(super) fn mark(&mut self, file: FileNo, report: &Report, state: ImportState) {
         let Some(checkpoint) = &mut self.checkpoint else { return };
-        // If stopped among the rows of an earlier run, the checkpoint must not move back.
+        // If the import stops while it skips the rows of an earlier run, the checkpoint must not
+        // move back.
         checkpoint.rows = checkpoint.rows.max(report.rows);
         checkpoint.quarantined = checkpoint.quarantined_before + report.quarantined;
         let Checkpoint { rows, quarantined, .. } = *checkpoint;

@@ -36,7 +36,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Registers the paths of files that begin.
+    /// Stores the source paths of the files whose import begins in a flush.
     pub(crate) fn meet(&mut self, begins: &[Begin]) {
         for begin in begins {
             self.sources.insert(begin.file, begin.source.clone());

@@ -12,10 +12,11 @@ use super::merge::{Merged, compare, cut, merge, sort};
 use super::replacing::Differences;
 use super::{ImportError, Options};
 
-/// Candles per block. Larger blocks compress better, and a query decodes only the pages it needs.
+/// Number of candles per block. Larger blocks compress better, and a query decodes only the pages
+/// that it needs.
 pub(crate) const BLOCK_ROWS: usize = 4096;
-/// Blocks with fewer rows are encoded for speed, because ingest replaces the last block of a series
-/// many times a minute.
+/// Number of rows below which a block is encoded for speed, because ingest replaces the last block
+/// of a series many times a minute.
 pub(crate) const RUNNING_ROWS: usize = 32;
 const _: () = assert!(2 * BLOCK_ROWS <= block::ROWS_MAX);
 

@@ -23,8 +23,8 @@ impl Merged {
 }
 
 /// Merges two strictly ascending lists of candles. If both lists have a candle with the same stamp,
-/// the new candle wins. The stored candle at `running` may have been incomplete, so a change to it
-/// is not counted in `differences`.
+/// the new candle is used. The stored candle at `running` may have been incomplete, so a change to
+/// it is not counted in `differences`.
 pub(crate) fn merge(stored: Candles, new: Candles, running: Option<Timestamp>) -> Merged {
     // Fast path: most imports append, and the first import of a series needs no copy.
     let appends = match (stored.time.last(), new.time.first()) {

@@ -64,8 +64,8 @@ pub fn import(context: &Context<'_>, paths: &[PathBuf]) -> Result<Vec<Report>, I
     import_sized(context, paths, Sizes::default())
 }
 
-/// Lists the tables of each path; a ZIP archive may have several. An unreadable archive is listed
-/// itself, and its report has the error.
+/// Lists the tables of each path; a ZIP archive may have several. For an unreadable archive, lists
+/// the archive itself, so that its report has the error.
 fn tables_of(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().flat_map(|path| files::tables_in(path).unwrap_or_else(|_| vec![path.clone()])).collect()
 }

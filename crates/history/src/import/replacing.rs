@@ -1,38 +1,37 @@
 //! Decides whether a file may replace stored candles.
 //!
 //! Corrections are allowed: a few candles, small differences, or a candle that was stored before
-//! its day was over. A file on a different basis (split-adjusted, in lots, or of another period)
-//! replaces many candles with very different ones, and needs an explicit option. The rule is
-//! applied to each symbol and to the whole file.
+//! its day was completed. A file on a different basis (split-adjusted, in lots, or of another
+//! period) replaces many candles with very different ones, and needs an explicit option. The rule
+//! is applied to each symbol and to the whole file.
 
 use std::collections::BTreeMap;
 
 use market::{Candle, Grain, PRICE_UNIT, Symbol, Venues};
 
 /// Minimum number of very different candles to refuse a file. A smaller number is treated as a
-/// correction, such as of a bad print or a late trade.
+/// correction, for example of a bad print or a late trade.
 const MANY: u64 = 10;
-/// Minimum share, as one in this many, of very different candles among the stamps common to the
-/// file and the store. A long file that is downloaded again may have some revised volumes and is
-/// not refused.
+/// Reciprocal of the minimum share of very different candles among the stamps common to the file
+/// and the store. A long file that is downloaded again may have some revised volumes and is not
+/// refused.
 const SHARE: u64 = 10;
-/// Length of an uninterrupted run of very different candles that refuses a file regardless of
+/// Minimum length of an uninterrupted run of very different candles to refuse a file regardless of
 /// [`SHARE`]. Such a run shows that a part of a long file is on a different basis, such as the
 /// years before a split.
 const RUN: u64 = 20;
-/// Prices that differ by more than one part in this many are very different. Vendors differ by a
-/// tick or two; dividends and splits change prices by more.
+/// Reciprocal of the relative difference above which two prices are very different. Vendors differ
+/// by a tick or two; dividends and splits change prices by more.
 const PRICE_PART: i128 = 100;
-/// Volumes and turnovers are very different if they differ by more than this ratio (1.5). Late
-/// trades and odd lots add a few per cent; a wrong period or lots instead of shares change far
-/// more.
+/// Ratio (1.5) above which two volumes or turnovers are very different. Late trades and odd lots
+/// add a few per cent; a wrong period or lots instead of shares change far more.
 const SIZE_RATIO: (i128, i128) = (3, 2);
 /// Maximum number of ratios retained to compute the median.
 const RATIOS_MAX: usize = 4_096;
 /// Fixed-point unit: ratios are stored in millionths.
 const ONE: i128 = 1_000_000;
-/// Ratios within one part in this many of the median share a common factor. The tolerance covers
-/// the rounded prices of penny stocks.
+/// Reciprocal of the relative distance from the median within which ratios count as one common
+/// factor. The tolerance covers the rounded prices of penny stocks.
 const COMMON_PART: i128 = 50;
 
 /// Differences between the candles of a file and the stored candles with the same stamps.
@@ -42,8 +41,9 @@ pub(crate) struct Differences {
     shared: u64,
     /// Number of common stamps whose candles are very different.
     far: u64,
-    /// Length of the longest run of very different candles, and of the current run.
+    /// Length of the longest run of very different candles.
     run_longest: u64,
+    /// Length of the current run of very different candles.
     run: u64,
     price: Ratios,
     volume: Ratios,

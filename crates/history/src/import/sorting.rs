@@ -1,6 +1,6 @@
 //! Validates the rows of a file, and sorts them into the buffers of their series or into the
-//! quarantine. Counts rows before the floors, which accounts are not served; the owner of the store
-//! can read these rows, and the import reports their number.
+//! quarantine. Counts the rows before the floors, which the owner of the store can read but
+//! accounts cannot.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -62,8 +62,8 @@ impl<'a> Sorting<'a> {
             }
             let Some(symbol) = symbols.get(row.symbol as usize) else { continue };
             let inspected = self.inspector.inspect(row, symbol);
-            // Rows of an earlier run are inspected only for their stamps, so that a later duplicate
-            // is still detected.
+            // Rows that an earlier run has stored are inspected only to record their timestamps, so
+            // that later duplicates are detected.
             if Some(row.line) <= behind {
                 continue;
             }
@@ -112,8 +112,8 @@ impl<'a> Sorting<'a> {
     }
 }
 
-/// Maps a file's symbols, by lane or by day, to buffer indexes, so that rows find their buffer
-/// without hashing a symbol name.
+/// Maps a file's symbols, by lane or by day, to buffer indexes, which avoids hashing a symbol name
+/// for each row.
 #[derive(Debug)]
 pub(super) struct Places<K> {
     flush: u64,
@@ -170,7 +170,7 @@ pub(crate) fn spell(row: &CandleRow, symbol: &Symbol, venues: &Venues) -> String
     format!("{symbol},{time},{open},{high},{low},{close},{},{}", row.volume, row.turnover.text())
 }
 
-/// First stamp of a grain that accounts are served, by market.
+/// First stamp of a grain that is served to accounts, by market.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unserved {
     hk: Timestamp,
@@ -184,7 +184,7 @@ impl Unserved {
         Unserved { hk: from(Market::Hk), us: from(Market::Us), cn: from(Market::Cn) }
     }
 
-    /// Returns whether a stamp is before the history that accounts are served.
+    /// Returns whether a stamp is before the history that is served to accounts.
     #[inline]
     pub(crate) fn holds(&self, market: Market, at: Timestamp) -> bool {
         at < match market {

@@ -135,8 +135,8 @@ fn day_of(
     load(snapshot, symbol, &entries, on_damage)
 }
 
-/// Stores the thresholds for large and medium trades, for all days without thresholds from the
-/// first changed day on. Days whose thresholds cannot be computed are skipped; a query computes
+/// Stores the thresholds for large and medium trades, for all days without thresholds, starting at
+/// the first changed day. Days whose thresholds cannot be computed are skipped; a query computes
 /// them when needed.
 pub(crate) fn keep_sizes(
     context: &Context<'_>,

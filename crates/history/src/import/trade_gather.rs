@@ -16,7 +16,7 @@ use super::{Options, Outcome, Report};
 
 impl Options {
     /// Returns the ledger option for building candles, or `None` if no candles are built. Returns
-    /// an error if candles should be built from a table without trades.
+    /// an error if the options request candles from a table without trades.
     pub(super) fn build_meaning(&self, table: &Table) -> Result<Option<&'static str>, Trouble> {
         match (self.build_candles, table) {
             (false, _) => Ok(None),
@@ -66,9 +66,9 @@ struct TradeSorting<'a> {
     inspector: Inspector<'a>,
     unserved: Unserved,
     quarantined_before: u64,
-    /// Per symbol index, the time in seconds of the newest trade sent to the committer, and of the
-    /// newest trade read.
+    /// Time in seconds of the newest trade sent to the committer, by symbol index.
     handed_over: HashMap<u32, i64>,
+    /// Time in seconds of the newest trade read, by symbol index.
     newest: HashMap<u32, i64>,
     places: Places<Date>,
     /// Days with trades that an earlier run has stored.

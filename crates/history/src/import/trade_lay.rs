@@ -13,7 +13,7 @@ use super::flush::FileNo;
 use super::lay::OnDamage;
 use super::merge::cut;
 
-/// Trades per block.
+/// Number of trades per block.
 const BLOCK_ROWS: usize = 16_384;
 const _: () = assert!(BLOCK_ROWS <= TRADE_ROWS_MAX);
 
@@ -79,8 +79,8 @@ pub(crate) fn lay_trades(
     Ok(Some(LaidTrades { file, symbol, day, rows, first, last, counts, write }))
 }
 
-/// Adds trades to those of a day. Within a second, new trades follow the stored ones. Returns the
-/// number of leading blocks that remain unchanged, and the blocks that follow them.
+/// Adds trades to the trades of a day. Within a second, new trades follow the stored ones. Returns
+/// the number of leading blocks that remain unchanged, and the blocks that follow them.
 pub(crate) fn add(
     snapshot: &Snapshot<'_>,
     symbol: &Symbol,

@@ -14,7 +14,8 @@ use crate::lane_of;
 pub struct Commit {
     /// Position in the log.
     pub id: i64,
-    /// The first sequence number reserved for its pushes: eight for each row.
+    /// First sequence number reserved for the pushes of this batch. Eight numbers are reserved for
+    /// each row.
     pub push_from: i64,
     /// Time of the commit in microseconds.
     pub at_us: i64,
@@ -37,7 +38,7 @@ pub struct CommittedCandle {
     pub effect: Effect,
 }
 
-/// How a row changes the candle of its stamp.
+/// How a row changes the candle with its stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The row adds a candle.
@@ -75,7 +76,8 @@ pub struct Counts {
 }
 
 impl Commit {
-    /// Returns the sequence numbers that are reserved for a row: candles first, then trades.
+    /// Returns the sequence numbers that are reserved for a row. `row` counts the candles first,
+    /// then the trades.
     pub fn numbers(&self, row: usize) -> RangeInclusive<i64> {
         let row = i64::try_from(row).unwrap_or(i64::MAX);
         let first = self.push_from.saturating_add(row.saturating_mul(NUMBERS_PER_ROW.into()));
@@ -103,7 +105,8 @@ impl CommittedCandle {
     }
 }
 
-/// Sequence numbers that are reserved for each row. A minute of an index makes at most four pushes.
+/// Number of sequence numbers reserved for each row. A minute of an index causes at most four
+/// pushes.
 pub(super) const NUMBERS_PER_ROW: u8 = 8;
 const FORMAT: u8 = 1;
 const DAY: u8 = 1;

@@ -20,12 +20,12 @@ use crate::lane_of;
 const MICROSECONDS: i64 = 1_000_000;
 const DAY_S: i64 = 86_400;
 
-/// Minimum time for which a batch is stored after its merge, in microseconds. During this time
-/// servers push it.
+/// Minimum time for which a batch is stored after its merge, in microseconds. During this time,
+/// servers push its rows.
 const KEPT_US: i64 = 600_000_000;
-/// Number of batches after which old ones are removed.
+/// Old batches are removed whenever this number of batches has been committed.
 const FORGET_EVERY: i64 = 16;
-/// How long the ids of trades are stored, in days.
+/// Number of days for which trade ids are stored.
 const TRADE_IDS_KEPT_DAYS: i64 = 7;
 
 /// The head of a batch.
@@ -50,7 +50,7 @@ pub struct CandleInput {
     pub grain: Grain,
     /// The session is ignored, because it is derived from the time.
     pub candle: Candle,
-    /// Whether the candle is final, if the row says so.
+    /// Whether the row marks the candle as final or as partial. `None` if it does neither.
     pub is_final: Option<bool>,
 }
 
@@ -102,7 +102,7 @@ impl Default for Rows {
     }
 }
 
-/// Accepts batches, for one thread at a time.
+/// Accepts batches from one thread at a time.
 #[derive(Debug)]
 pub struct Intake {
     venues: Venues,
@@ -163,7 +163,7 @@ impl Intake {
         Ok((Intake { venues, grace_s, log, reader, known, merges, recent, old_merges, tidied: 0 }, merger))
     }
 
-    /// Returns the last batches, which are cached for the merger and for pushes.
+    /// Returns the last batches, which are cached for merges and pushes.
     pub fn recent(&self) -> RecentCommits {
         self.recent.clone()
     }

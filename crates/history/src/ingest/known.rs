@@ -10,7 +10,7 @@ use store::{Append, Reader, Series};
 use super::{Commit, CommittedCandle, IngestError, MergeVersions};
 use crate::import::lay::stored;
 
-/// Candles before the requested one that are read with it, in seconds.
+/// Length in seconds of the time range before a requested candle that is read with it.
 const READ_BACK_S: i64 = 86_400;
 /// Maximum number of cached candles, about 200 MB.
 const ROWS_MAX: usize = 1_000_000;
@@ -30,7 +30,7 @@ pub(super) struct Known {
 
 #[derive(Debug)]
 pub(super) struct KnownSeries {
-    /// All candles from this stamp on are cached.
+    /// All candles stamped here or later are cached.
     from: i64,
     rows: BTreeMap<i64, KnownCandle>,
     /// Stamps of candles that are not final.
@@ -85,7 +85,7 @@ impl Known {
         self.applied
     }
 
-    /// Returns the candles of a series, from a stamp on.
+    /// Returns the candles of a series, starting at a stamp.
     pub(super) fn series(
         &mut self,
         reader: &mut Reader,

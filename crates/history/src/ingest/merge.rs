@@ -35,7 +35,7 @@ const BYTES_MAX: usize = 16 << 20;
 const WEIGHT_MAX: usize = 200_000;
 const DAY_S: i64 = 86_400;
 
-/// Merges batches, for one thread at a time.
+/// Merges batches. Used by one thread at a time.
 #[derive(Debug)]
 pub struct Merger {
     venues: Venues,
@@ -87,7 +87,8 @@ struct LaidSeries {
     series: Series,
     gathered: Gathered,
     laid: Laid,
-    /// Index among the series of which only the last blocks change.
+    /// Index of the series among the series of which only the last blocks change. `None` if other
+    /// blocks change too.
     end: Option<usize>,
 }
 
@@ -139,7 +140,7 @@ impl Merger {
         Ok(Merged { through, has_changed: false, has_more, next_final })
     }
 
-    /// Merges waiting batches, and marks minutes as final when their time has come. Fails with an
+    /// Merges waiting batches, and marks partial minutes as final if they are due. Fails with an
     /// error for which [`IngestError::is_busy`] is true if another process is writing to the store.
     pub fn merge(&mut self, now: Timestamp) -> Result<Merged, IngestError> {
         let waiting = Merger::waiting(self.reader.view(), now)?;
@@ -274,7 +275,7 @@ fn waiting_batches(
     Ok((commits, has_more))
 }
 
-/// Returns as many batches as one merge takes, and whether there are more.
+/// Returns as many batches as fit into one merge, and whether there are more.
 fn portion(mut batches: Vec<IngestBatch>) -> (Vec<IngestBatch>, bool) {
     let mut bytes = 0;
     let taken = batches.iter().take_while(|batch| {
@@ -440,8 +441,8 @@ fn is_damage(error: &ImportError) -> bool {
     matches!(error, ImportError::Damaged { .. } | ImportError::Store(StoreError::Damaged { .. }))
 }
 
-/// Returns the size of blocks to write: short ones at the end of a series, and full ones where rows
-/// change a full block.
+/// Returns the maximum number of rows per block: the size of a short block if the rows are at the
+/// end of the series, otherwise the size of a full block.
 fn block_rows(snapshot: &Snapshot<'_>, series: &Series, new: &Candles) -> Result<usize, IngestError> {
     let first = new.time.first().copied().unwrap_or_default();
     let last = snapshot.blocks_back(series, Timestamp(i64::MAX), 1)?.last().copied();
@@ -462,7 +463,7 @@ fn write(batch: &mut Batch<'_>, part: &LaidSeries) -> Result<(), IngestError> {
     Ok(())
 }
 
-/// Writes the changes of series by source, and the corrected candles, to the ledger.
+/// Writes the changes to series, by source, and the corrected candles to the ledger.
 fn record(batch: &mut Batch<'_>, laid: &[LaidSeries], ledger: &mut Ledger) -> Result<(), IngestError> {
     let mut parts = Vec::with_capacity(laid.len());
     for LaidSeries { series, gathered, laid, .. } in laid {
@@ -599,8 +600,8 @@ mod tests {
         CandleInput { symbol: symbol.clone(), grain: Grain::Minute, candle, is_final: None }
     }
 
-    /// Two days of minutes in batches of different sizes, with corrections of the last block and of
-    /// earlier blocks. The blocks end within hours.
+    /// Ingests two days of minutes in batches of different sizes, with corrections of the last
+    /// block and of earlier blocks. The blocks end within hours.
     #[test]
     fn merges_from_memory_store_the_candles_of_all_rows() {
         let dir = tempfile::tempdir().unwrap();

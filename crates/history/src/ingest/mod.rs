@@ -26,7 +26,7 @@ use store::StoreError;
 
 use crate::import::ImportError;
 
-/// Default time after its end at which a partial minute counts as final, in seconds.
+/// Default number of seconds after the end of a partial minute at which the minute becomes final.
 pub const GRACE_S: i64 = 5;
 
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ pub fn fingerprint(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().get(..16).unwrap_or_default().to_owned()
 }
 
-/// Returns the exclusive end of a candle: that of its minute, of the closing auction, or of its
+/// Returns the exclusive end of a candle: the end of its minute, of the closing auction, or of its
 /// day.
 fn end_of(venue: &Venue, grain: Grain, stamp: Timestamp) -> Timestamp {
     if grain == Grain::Day {

@@ -1,6 +1,6 @@
 //! The decoded last blocks of the series that receive rows, so that a merge neither reads nor
-//! decodes them again. They are current while the version of the store is the one that the last
-//! merge has left. A row that changes more than the last block, such as a correction of an earlier
+//! decodes them again. The cache is valid only while the store has the version that the last merge
+//! has produced. A row that changes more than the last block, such as a correction of an earlier
 //! day, is merged by `import/lay.rs`.
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,17 +20,18 @@ const ROWS_MAX: usize = 1_000_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Tails {
-    /// The version of the store at which these are current.
+    /// Version of the store at which the tails are current.
     version: Option<i64>,
-    /// By series of minutes.
+    /// Tails by their series of one-minute candles.
     series: HashMap<Series, Tail>,
 }
 
-/// The last blocks of a series of minutes and of its roll-ups.
+/// The last blocks of a one-minute series and of its roll-ups.
 #[derive(Debug)]
 pub(super) struct Tail {
     minutes: LastBlock,
-    /// The minutes before the block, from the start of its first hour on, which the roll-ups need.
+    /// One-minute candles before the block, starting at the first hour of the block. The roll-ups
+    /// of that hour include them.
     before: Candles,
     /// In the order of [`Grain::ROLLED_UP`].
     rolled: Vec<LastBlock>,
@@ -73,8 +74,8 @@ impl Tails {
         self.series.is_empty()
     }
 
-    /// Merges minutes into the end of their series. Returns `None` if they change more than that.
-    /// `minutes` must be ascending.
+    /// Merges minutes into the end of their series. Returns `None` if they also change earlier
+    /// blocks. `minutes` must be ascending.
     pub(super) fn lay(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -92,7 +93,7 @@ impl Tails {
         tail.map_or(Ok(None), |tail| tail.lay(venue, minutes))
     }
 
-    /// Marks minutes as final when their time has come.
+    /// Marks the stored minutes up to `minute` as final.
     pub(super) fn finish(&mut self, minute: &PartialMinute) {
         let series = Series { symbol: minute.symbol.clone(), grain: Grain::Minute, lane: minute.lane };
         if let Some(tail) = self.series.get_mut(&series) {
@@ -104,7 +105,7 @@ impl Tails {
     pub(super) fn committed(&mut self, version: i64, laid: Vec<Tail>) {
         let of_merge: usize = laid.iter().map(Tail::rows).sum();
         if self.series.values().map(Tail::rows).sum::<usize>() + of_merge > ROWS_MAX {
-            // Series without new rows.
+            // Drop the series without new rows to make room.
             self.series.clear();
         }
         self.version = Some(version);
@@ -134,7 +135,7 @@ impl Tail {
         Ok(Some(Tail { minutes, before, rolled, partial: partial.collect() }))
     }
 
-    /// Merges minutes into the blocks. Returns `None` if they do not fit there.
+    /// Merges minutes into the last blocks. Returns `None` if the minutes do not fit there.
     fn lay(mut self, venue: &Venue, new: &Candles) -> Result<Option<LaidTail>, LayError> {
         let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else { return Ok(None) };
         let (from, until) = lay::touched_hours(venue, *first..=*last);
@@ -157,7 +158,8 @@ impl Tail {
         Ok(Some(LaidTail { tail: self, changes }))
     }
 
-    /// Marks minutes up to a stamp as final. Returns whether any was not final.
+    /// Marks minutes up to a stamp as final. Returns whether at least one of them was not final
+    /// before.
     pub(super) fn finish(&mut self, through: Timestamp) -> bool {
         let later = self.partial.split_off(&through.0.saturating_add(1));
         !std::mem::replace(&mut self.partial, later).is_empty()

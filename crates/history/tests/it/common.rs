@@ -119,7 +119,7 @@ pub(crate) fn day_end(market: Market, kind: DayKind, day: Date) -> i32 {
     }
 }
 
-/// Returns today if it is a trading day that is not over, otherwise `None`.
+/// Returns today if it is an unfinished trading day, otherwise `None`.
 pub(crate) fn unfinished_day(venue: &Venue, now: Timestamp) -> Option<Date> {
     let (today, seconds) = venue.zone().local(now);
     let end = day_end(venue.market(), venue.calendar().kind(today)?, today);

@@ -56,7 +56,7 @@ fn a_gap_within_a_source_file_means_no_trades() {
                     2025-12-23 150/331 day, 13:00-16:00 181 not loaded\n\
                     2025-12-24 151/151 day";
     assert_eq!(report(&shop, "5.HK", (None, None), "2025-12-24 18:00"), expected);
-    // The range is clipped to the first stored day and to the last day that is over.
+    // The range is clipped to the first stored day and to the last completed day.
     let wide = (Some(date("2020-01-01")), Some(date("2030-01-01")));
     assert_eq!(report(&shop, "5.HK", wide, "2025-12-24 18:00"), expected);
     let later = report(&shop, "5.HK", (Some(date("2025-12-24")), None), "2025-12-29 18:00");
@@ -147,7 +147,7 @@ fn an_unknown_or_empty_security_is_an_error() {
     assert_eq!(ask(&shop), "5.HK is known, but has no candles");
 }
 
-/// Returns one letter per day of an inclusive date range.
+/// Returns the state of each day in an inclusive date range as a letter.
 fn letters(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> String {
     let security = symbol(name);
     let venue = venue(security.market());
@@ -157,7 +157,7 @@ fn letters(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> String {
     states.into_iter().map(DayState::letter).collect()
 }
 
-/// Computes the letters from the detailed coverage of each day.
+/// Computes the same letters from the detailed coverage of each day.
 fn letters_slowly(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> String {
     let security = symbol(name);
     let venue = venue(security.market());
@@ -201,7 +201,7 @@ fn check_letters(shop: &Shop, name: &str, range: (&str, &str), now: &str, expect
 }
 
 #[test]
-fn each_day_has_a_letter() {
+fn day_states_equal_those_of_the_detailed_coverage() {
     let shop = Shop::new();
     let hk = |local: &str| at(Market::Hk, local).0;
     let whole = minutes(Market::Hk, "2025-12-15", "2025-12-24").time;
@@ -240,7 +240,7 @@ fn each_day_has_a_letter() {
 }
 
 #[test]
-fn nothing_is_expected_of_a_day_that_is_not_over() {
+fn nothing_is_expected_on_an_unfinished_day() {
     let shop = Shop::new();
     let morning = at(Market::Hk, "2025-12-23 10:00").0;
     let loaded = minutes(Market::Hk, "2025-12-22", "2025-12-23").time.into_iter().filter(|t| *t < morning);

@@ -120,7 +120,7 @@ fn invalid_minute_candles_are_quarantined() {
             ("700.HK,2026-03-18 09:31,10,11,0,10,1,1,", "a price is not above zero"),
             ("700.HK,2026-03-18 09:31,10,11,9,10,-1,1,", "volume or turnover is negative"),
             ("700.HK,2026-03-18 09:31,10,11,9,10,1,-1,", "volume or turnover is negative"),
-            // A quarantined row does not occupy its stamp.
+            // A row with the stamp of a quarantined row is not a duplicate.
             ("700.HK,2026-03-18 09:31,10,11,9,10,1,1,", ""),
             ("700.HK,2026-03-18 09:30,10,11,9,10,1,1,", DUPLICATE),
             ("700.HK,2026-03-18 09:30,10,11,9,12,1,1,", RANGE),
@@ -142,7 +142,7 @@ fn invalid_minute_candles_are_quarantined() {
 }
 
 #[test]
-fn a_quarantined_row_has_its_file_and_text() {
+fn the_quarantine_stores_the_file_and_the_text_of_a_row() {
     let shop = Shop::new();
     let file = shop.file("bad.csv", minutes(&[("09:30", "10"), ("12:30", "11")]));
     shop.import(std::slice::from_ref(&file));

@@ -8,8 +8,8 @@ use crate::page_cache::Plain;
 
 const OPTION: &str = "AAPL260417C190000.US";
 
-/// Imports one-minute candles of an option: three outside regular hours, ten from the open on, and
-/// the last one before the close.
+/// Imports one-minute candles of an option: three outside regular hours, ten starting at the open,
+/// and the last one before the close.
 fn stocked() -> Shop {
     let shop = Shop::new();
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();

@@ -140,7 +140,7 @@ fn an_import_is_resumed_after_a_crash() {
 fn a_checkpoint_may_be_within_a_batch() {
     let shop = Shop::new();
     let file = shop.file("a.csv", content());
-    // The entry claims that the first 12,345 rows are done, although none is stored: only later
+    // The entry states that the first 12,345 rows are done, although none is stored: only later
     // rows may be imported.
     let bytes = std::fs::read(&file).unwrap();
     import_until(&shop, &file, 1);

@@ -156,7 +156,7 @@ fn strict_mode_refuses_small_tables_with_bad_rows() {
 }
 
 #[test]
-fn quarantined_rows_are_limited() {
+fn the_number_of_stored_quarantined_rows_is_limited() {
     let shop = Shop::new();
     let rows: String = (0..10_050).map(|n| format!("700.HK,never{n},0.5\n")).collect();
     let report = &shop.import(&[shop.file("s.csv", format!("symbol,ex_date,cash\n{rows}"))])[0];

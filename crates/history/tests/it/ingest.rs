@@ -194,7 +194,7 @@ fn a_late_minute_is_final_and_stored_at_its_position() {
 }
 
 #[test]
-fn refused_rows_are_quarantined_and_do_not_stop_the_others() {
+fn refused_rows_are_quarantined_and_do_not_affect_valid_rows() {
     let mut live = live();
     let unreadable = RefusedRow {
         row: 0,
@@ -243,7 +243,7 @@ fn a_committed_batch_survives_a_crash_before_its_merge() {
     assert!(live.minutes(APPLE).is_empty(), "it is merged by the next merger");
     let again = live.send(&head("feed", Some(1)), vec![flat(M, "190.3", 500)], M + 6).unwrap();
     assert!(matches!(again, Outcome::Repeated(Some(_))));
-    // Known before it is merged.
+    // The first batch is not merged yet, but new rows are compared with it.
     let Ok(Outcome::Committed(next)) = live.send(&head("feed", Some(2)), vec![flat(M, "190.3", 500)], M + 6)
     else {
         panic!("not committed")
@@ -271,7 +271,7 @@ fn push_numbers_increase_after_restarts_and_clock_changes() {
 }
 
 #[test]
-fn writes_of_another_process_are_noticed() {
+fn new_rows_are_compared_with_rows_of_another_process() {
     let mut live = live();
     let (mut other, _) = Intake::open(&live.store, &Venues::built_in().unwrap(), GRACE_S).unwrap();
     live.add(vec![flat(M, "190.3", 500)], M + 5);
@@ -281,7 +281,7 @@ fn writes_of_another_process_are_noticed() {
         let Ok(Outcome::Committed(receipt)) = outcome else { panic!("{outcome:?}") };
         assert_eq!(receipt.counts, expected);
     }
-    // Not merged yet, but already known.
+    // The row of the other process is not merged yet, but new rows are compared with it.
     assert_eq!(live.add(vec![flat(M, "190.3", 600)], M + 7).counts, counts(0, 1, 0, 0));
     assert_eq!(live.minutes(APPLE).volume, [600]);
 }

@@ -38,7 +38,7 @@ type Series = BTreeMap<(Session, Timestamp), Built>;
 struct Client<'a> {
     venue: &'a Venue,
     board: Board,
-    /// Candles of each period except the day.
+    /// Candles of each period except daily candles.
     periods: Vec<(Period, Series)>,
     /// The last quote of each session.
     quotes: BTreeMap<Session, QuotePush>,
@@ -204,7 +204,8 @@ impl World {
         world
     }
 
-    /// Adds a minute. With trades, if the maximum number of their seconds is given.
+    /// Adds a minute. If `traded` is set, also adds trades within this number of seconds after its
+    /// start.
     fn add(&mut self, rng: &mut Rng, place: (Date, Timestamp, Session), traded: Option<usize>) {
         let (date, time, session) = place;
         let open = random_price(rng);
@@ -305,7 +306,7 @@ impl World {
         let today = self.venue.zone().date(now);
         let is_today = client.quotes.get(&Session::Intraday).is_some_and(|push| push.day == today);
         // Longer candles include days without a daily candle only while the last of these days is
-        // not over. If a daily candle differs from its minutes, clients build another candle.
+        // unfinished. If a daily candle differs from its minutes, clients build another candle.
         let is_built = match self.official {
             Official::None => is_today,
             Official::Equal => true,

@@ -94,7 +94,7 @@ fn minute_candles_replace_a_missing_daily_candle() {
     check("6.HK", "2025-12-23 16:10:00", "2025-12-23 100 432 99 431 ×3310 at 16:08, prev 900");
     check("6.HK", "2025-12-24 08:00:00", "2025-12-23 100 432 99 431 ×3310 at 16:08, prev 900");
     check("6.HK", "2025-12-24 18:00:00", "2025-12-24 100 252 99 251 ×1510 at 12:08, prev 431");
-    // The previous close is that of the last minute if it is newer than all daily candles.
+    // The previous close is the close of the last minute if it is newer than all daily candles.
     let shop = Shop::new();
     shop.stock(
         &symbol("7.HK"),
@@ -117,7 +117,7 @@ fn a_finished_daily_candle_is_enough_for_a_quote() {
     for (clock, now, expected) in [
         (AsOf::Replay as fn(Timestamp) -> AsOf, "2025-12-23 16:09:59", monday),
         (AsOf::Replay, "2025-12-23 16:10:00", tuesday),
-        // With a live clock, every stored candle has already happened.
+        // With a live clock, every stored candle is in the past.
         (AsOf::Live, "2025-12-23 10:00:00", "2025-12-23 10 30 10 30 ×1 at 10:00, prev 20"),
         // The day has no candle, because of a halt or missing data: the last day with a candle is
         // shown.

@@ -21,7 +21,7 @@ pub(crate) struct World {
     pub(crate) actions: Vec<Action>,
 }
 
-/// A6: returns the local date, or the next date from 20:00 on in New York.
+/// A6: returns the local date, or in New York the next date if the local time is 20:00 or later.
 fn trading_day(venue: &Venue, time: Timestamp) -> Date {
     let (date, seconds) = venue.zone().local(time);
     if venue.market() == Market::Us && seconds >= 20 * 3600 { date.tomorrow().unwrap() } else { date }
@@ -105,8 +105,8 @@ fn known(world: &World, venue: &Venue, query: &Query, as_of: AsOf) -> World {
         Period::Calendar(span) if venue.calendar().kind(today).is_some() => span.floor(today),
         _ => today,
     };
-    // Today is folded from one-minute candles until it is over. Earlier days without a stored daily
-    // candle are also folded if they belong to the same candle as today.
+    // Today is folded from one-minute candles until the day is completed. Earlier days without a
+    // stored daily candle are also folded if they belong to the same candle as today.
     for (date, _) in venue.calendar().days(first, today) {
         let midnight = venue.zone().midnight(date);
         let of_day = |c: &&Candle| {

@@ -80,7 +80,7 @@ fn f2_volume_and_turnover_are_not_adjusted() {
 }
 
 #[test]
-fn f4_an_event_is_effective_from_its_ex_date_on() {
+fn f4_an_event_is_effective_starting_at_its_ex_date() {
     let shop = worked_example();
     let close = |now: &str| {
         let text =

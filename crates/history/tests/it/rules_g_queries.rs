@@ -116,8 +116,8 @@ fn g5_the_default_date_is_the_latest_trading_day() {
     check("700.HK 60m {1}", "2026-11-13 09:30 10:30 11:30 13:00 14:00 15:00 16:00");
     check("700.HK 60m {1, -, 1400, 3}", "2026-11-13 14:00 15:00 16:00");
     check("700.HK 60m {0, -, 1030, 2}", "2026-11-13 09:30 10:30");
-    // The latest trading day changes when the quotes roll; candles with today's stamp exist before
-    // the roll.
+    // The latest trading day changes when the quotes roll over to the new day. Candles with today's
+    // stamp exist earlier.
     check_at("2026-11-16 08:49:59", "700.HK day {1}", "2026-11-13 2026-11-16");
     check_at("2026-11-16 08:50", "700.HK day {1}", "2026-11-16");
     check_at("2026-11-16 08:50", "700.HK 60m {1}", "");

@@ -22,7 +22,7 @@ fn i1_the_forming_candle_is_the_last_one() {
 }
 
 #[test]
-fn i2_a_candle_forms_from_its_first_minute_on() {
+fn i2_a_candle_forms_starting_with_its_first_minute() {
     check("2026-11-12 09:29:59", "700.HK 60m {0, -, -, 1}", "2026-11-11 16:00×1");
     check("2026-11-12 09:30:00", "700.HK 60m {0, -, -, 1}", "2026-11-12 09:30×1");
     check("2026-11-12 12:30:00", "700.HK 60m {0, -, -, 1}", "2026-11-12 11:30×30");
@@ -44,8 +44,8 @@ fn i2_a_candle_forms_from_its_first_minute_on() {
 fn i2_daily_candles_are_included_from_local_midnight() {
     check("2026-11-11 23:59:59", "700.HK day {0, -, -, 1}", "2026-11-11×1");
     check("2026-11-12 00:00:00", "700.HK day {0, -, -, 1}", "2026-11-12×1");
-    // A day that is not over is folded from its one-minute candles. The volume is 150 for the
-    // morning, plus one for each earlier daily candle.
+    // An unfinished day is folded from its one-minute candles. The volume is 150 for the morning,
+    // plus one for each earlier daily candle.
     check("2026-11-11 12:00:00", "700.HK week {0, -, -, 1}", "2026-11-09×152");
     check("2026-11-11 12:00:00", "700.HK month {0, -, -, 1}", "2026-11-01×157");
     check("2026-11-11 12:00:00", "AAPL.US week {0, -, -, 1}", "2026-11-09×153");

@@ -73,7 +73,7 @@ const U2: &str = "2026-03-18 09:30 300 302 299 301 10000 3005000";
 const DAY_BEFORE: &str = "2026-03-17 297 299 296 298.6 5000000 1488000000";
 
 #[test]
-fn q1_q2_the_first_minute_of_a_day() {
+fn q1_q2_quotes_in_the_first_minute_of_a_day() {
     let shop = shop_of("700.HK", &[DAY_BEFORE, U2]);
     let before = "297.000 299.000 296.000 298.600 5000000 1488000000.000, prev 297.000, 1773735000";
     check(&shop, "700.HK", "2026-03-18 09:29:59", before);
@@ -175,7 +175,7 @@ fn q7_q8_half_days_end_early() {
 }
 
 #[test]
-fn u16_candles_of_a_client() {
+fn u16_queries_return_the_candles_that_clients_build() {
     let shop = shop_of("700.HK", &[U2, "2026-03-18 09:31 301 303 300 302 8000 2412000"]);
     let first = "300.0 302.0 299.0 301.0 10000 3005000.000";
     let ask = |now: &str, period: &str| {
@@ -210,7 +210,7 @@ fn u18_u19_the_running_minute_is_the_fold_of_its_trades() {
         );
         let minute =
             |shop: &Shop, now: &str| candles(shop, &format!("2026-03-18 {now}"), "700.HK 1m {0, -, -, 1}");
-        // The open comes with the first trade.
+        // The open is known once the first trade has been made.
         assert_eq!(minute(&shop, "10:01:02"), "304.0 304.0 304.0 304.0 100 30400.000");
         assert_eq!(minute(&shop, "10:01:03"), "305.2 305.2 305.2 305.2 100 30520.000");
         assert_eq!(minute(&shop, "10:01:40"), "305.2 305.2 305.2 305.2 100 30520.000");
@@ -337,7 +337,7 @@ fn a_minute_without_a_candle_is_the_fold_of_its_trades() {
     };
     let whole = "304.0 305.2 304.0 304.8 410 124968.000";
     for clock in clocks {
-        // Also after its minute, and in longer candles.
+        // The fold is also shown after its minute, and in longer candles.
         let found = minutes(clock, "10:04:00", "700.HK 1m {0, -, -, 9}");
         let expected = ["304.0 304.0 304.0 304.0 100 30400.000", fold, "304.8 304.8 304.8 304.8 10 3048.000"];
         assert_eq!(found, expected);

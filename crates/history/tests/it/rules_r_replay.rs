@@ -228,8 +228,8 @@ fn a_live_clock_shows_all_stored_candles() {
     let live = |now: &str, question: &str| numbered_shop().ask_as_of(AsOf::Live, now, question, describe);
     assert_eq!(live("2025-12-22 09:30:20", "5.HK 1m {0, -, -, 1}"), "2025-12-22 09:30 100 102 99 101 ×10;");
     assert_eq!(live("2025-12-22 16:00:20", "5.HK 1m {0, -, -, 1}"), "2025-12-22 16:00 430 432 429 431 ×10;");
-    // A day that is not over is folded from its one-minute candles. Before the first minute, the
-    // stored candle is served.
+    // An unfinished day is folded from its one-minute candles. Before the first minute, the stored
+    // candle is served.
     let day = "5.HK day {0, -, -, 1}";
     assert_eq!(live("2025-12-22 09:29:59", day), "2025-12-22 100 902 99 900 ×90000;");
     assert_eq!(live("2025-12-22 09:31:20", day), "2025-12-22 100 103 99 102 ×20;");
