@@ -137,7 +137,7 @@ impl SymbolCloses {
     }
 }
 
-/// Reported exchange rates: HKD per unit of a currency, each valid from its day on. Read at one
+/// Reported exchange rates: HKD per unit of a currency, each valid starting on its day. Read at one
 /// version of the accounts database.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rates(BTreeMap<(Currency, Date), Rate>);

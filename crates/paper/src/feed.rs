@@ -69,7 +69,7 @@ impl<'a> StoreFeed<'a> {
         self.ask(|reader| closes.before((history, reader), (symbol, self.version), date, range))
     }
 
-    /// Queries the store. Records the first failure, and returns `None` from then on.
+    /// Queries the store. Records the first failure, and then always returns `None`.
     fn ask<T>(&self, ask: impl FnOnce(&mut Reader) -> Result<Option<T>, HistoryError>) -> Option<T> {
         if self.failed.borrow().is_some() {
             return None;

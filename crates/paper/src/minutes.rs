@@ -62,8 +62,9 @@ pub(crate) struct Part {
 #[derive(Debug)]
 pub(crate) struct Minutes {
     parts: Cache<Key, Arc<Part>>,
-    /// Held while a request gets a part, and while a part is replaced by one with new candles. So
-    /// either the request gets the new part, or the new candles take effect after the request.
+    /// Held while a request reads a part, and while a part is replaced by one with new candles.
+    /// Therefore, either the request reads the new part, or the new candles take effect after the
+    /// request.
     requests: Mutex<()>,
     /// Stamps at the last read of each part with open orders. Retained after the candles are
     /// evicted, to detect late candles.

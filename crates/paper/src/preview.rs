@@ -31,15 +31,16 @@ pub struct Preview {
     pub notes: Vec<String>,
     /// Status of the order immediately after submission.
     pub status: Option<&'static str>,
-    /// Trading day of the order. `reports_at` and `expires_at` are when the order would be reported
-    /// and when it would expire.
+    /// Trading day of the order.
     pub trading_day: Option<String>,
+    /// Time at which the order would be reported.
     pub reports_at: Option<String>,
+    /// Time at which the order would expire.
     pub expires_at: Option<String>,
     pub cost: Option<Cost>,
-    /// Maximum quantity that could be bought or sold now with cash only. `margin_max_qty` also uses
-    /// credit.
+    /// Maximum quantity that could be bought or sold now with cash only.
     pub cash_max_qty: Option<String>,
+    /// Maximum quantity that could be bought or sold now with cash and credit.
     pub margin_max_qty: Option<String>,
 }
 

@@ -34,12 +34,14 @@ pub struct Reason {
     pub detail: Option<String>,
     /// Subject of the values below, such as `cash in HKD` or `tick`.
     pub rule: Option<String>,
-    /// Required value. `available` is the value that the account has.
+    /// Required value.
     pub needed: Option<String>,
+    /// Value that the account has.
     pub available: Option<String>,
-    /// Wrong quantity or price. `limit` is the value it was compared with: a lot, a tick, a maximum
-    /// quantity, or the market price.
+    /// Wrong quantity or price.
     pub given: Option<String>,
+    /// Value with which `given` was compared: a lot, a tick, a maximum quantity, or the market
+    /// price.
     pub limit: Option<String>,
     /// The complete reason as a sentence.
     pub words: String,

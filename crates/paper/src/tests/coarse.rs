@@ -49,7 +49,7 @@ fn a_coarse_day_fills_orders_at_the_end_of_the_day() {
 }
 
 #[test]
-fn an_open_order_is_explained_by_the_last_coarse_day() {
+fn an_open_order_is_explained_with_the_last_coarse_day() {
     let house = house(&DAYS);
     let (id, service) = (house.account("ann"), house.service());
     let text = "700.HK had daily candles only on 2026-03-17; if 2026-03-18 is the same, this order fills once, at the end of \

@@ -73,7 +73,7 @@ fn a_rejection_names_the_failed_check() {
 }
 
 #[test]
-fn parked_and_held_orders_state_when_they_become_active() {
+fn explanations_state_when_parked_and_held_orders_become_active() {
     let house = House::new(&["09:59 305 305 305 305 50000"]);
     let (id, service) = (house.account("ann"), house.service());
     let held = Terms { delayed_until: Some(super::house::at("10:05")), ..limit(Side::Buy, 100, "300") };
@@ -102,7 +102,7 @@ fn parked_and_held_orders_state_when_they_become_active() {
 }
 
 #[test]
-fn a_market_order_notes_its_regular_hours() {
+fn a_market_order_is_explained_with_its_regular_hours() {
     let house = House::new(&["09:59 305 305 305 305 50000"]);
     house.import_of("AAPL.US", &["23:00 190 190 190 190 9000"]);
     let (id, service) = (house.bare_account("ann"), house.service());
@@ -120,7 +120,7 @@ fn a_market_order_notes_its_regular_hours() {
 }
 
 #[test]
-fn a_fill_states_the_participation_at_that_time() {
+fn the_explanation_of_a_fill_states_the_participation_at_that_time() {
     let house = House::new(&["09:59 305 305 305 305 50000", "10:01 305 305 305 305 1990"]);
     let (id, service) = (house.account("ann"), house.service());
     let share = trading::Share::parse("0.25").unwrap();

@@ -65,7 +65,7 @@ fn seen(service: &Service, id: AccountId, grid: GridId, clock: &str) -> String {
 }
 
 #[test]
-fn a_grid_is_triggered_by_stored_candles_and_pushed_in_order() {
+fn stored_candles_trigger_a_grid_and_its_events_are_pushed_in_sequence() {
     let house = House::new(&M14);
     let service = house.service();
     let (id, grid) = start(&house, &service);

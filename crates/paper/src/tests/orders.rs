@@ -112,7 +112,7 @@ fn a_killed_process_loses_no_entries() {
 }
 
 #[test]
-fn an_account_loads_equally_without_its_snapshot() {
+fn loading_without_a_snapshot_gives_the_same_account() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let filled = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));

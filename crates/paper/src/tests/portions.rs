@@ -94,8 +94,8 @@ fn a_busy_account_does_not_delay_others() {
     let heard = service.heard();
     assert!(heard.iter().any(|line| line.contains("FilledStatus")), "{heard:?}");
     assert!(service.paper.due(at("10:30"), 9).unwrap().contains(&hog), "it goes on in the next turn");
-    // A single instant may exceed the limit, because it triggers all five grids and has their
-    // orders and fills.
+    // A single instant may exceed the limit, because it includes the triggers, orders and fills of
+    // all five grids.
     let (mut turns, mut before) = (1, entries(&service, hog));
     loop {
         let advanced = advance(&service, &[hog], now);

@@ -147,7 +147,8 @@ fn forked_orders_have_ids_of_the_new_account() {
     let mut ids = Vec::new();
     for id in [ann, bob] {
         service.submit(id, replay("10:00:20"), limit(Side::Buy, 100, "300.00"));
-        // Read the account from memory, and in another process from the journal.
+        // The first service has the account in memory. The new service loads it from the journal,
+        // as another process would.
         for service in [&service, &house.service()] {
             let found: Vec<OrderId> = service.read(id, replay("10:03"), |reading| {
                 reading.account.orders().iter().map(|order| order.id).collect()

@@ -125,7 +125,7 @@ fn a_fork_has_separate_statements() {
 }
 
 #[test]
-fn looking_at_statements_writes_nothing() {
+fn look_at_statements_writes_nothing() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     let standing = service.paper.standing(id).unwrap();
