@@ -248,7 +248,8 @@ pub fn factors(
 }
 
 impl Factor {
-    /// Returns a factor that no corporate action explains. `None` if it is zero.
+    /// Returns a factor that is not computed from a corporate action. Returns `None` if `factor` is
+    /// zero.
     pub fn bare(ex_date: Date, factor: &Amount) -> Option<Factor> {
         let (numer, denom) = factor.fraction();
         let (numer, denom) = (numer.unsigned_abs().into(), denom.unsigned_abs().into());

@@ -1,8 +1,8 @@
 use crate::Date;
 use crate::time::{date_of_days, days_of_date};
 
-/// Number of days before the end of a calendar from which a warning is reported. Operators have
-/// time to act, but the warning is not shown so early that it is ignored.
+/// Number of days before the end of a calendar at which the first warning is reported. Operators
+/// have time to act, but the warning is not shown so early that it is ignored.
 pub const CALENDAR_WARNING_DAYS: i32 = 30;
 
 /// Whether a trading day has full or shortened hours.

@@ -51,8 +51,8 @@ pub fn fold_whole(stamp: Timestamp, sources: &Candles) -> Result<Candles, Overfl
     Ok(folded)
 }
 
-/// Returns whether the sources already have the requested period, so that folding changes nothing.
-/// This is the case in most queries.
+/// Returns whether the source candles of a period already have that period, so that folding changes
+/// nothing. This is the case in most queries.
 pub fn is_identity(period: Period) -> bool {
     period == period.source().period() || period == Period::Clock(Minutes::ONE)
 }

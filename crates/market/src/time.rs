@@ -69,9 +69,10 @@ pub fn parse_time_of_day_or_second(text: &str) -> Result<i32, ParseTimeError> {
 }
 
 const DAY: i64 = 86_400;
-/// Time range of tabulated offsets, which covers all stored candles. Outside this range, the
-/// nearest offset applies.
+/// Start of the tabulated offsets. The table covers all stored candles, and the nearest offset
+/// applies outside of it.
 const TABLE_FROM: i64 = 0; // 1970
+/// End of the tabulated offsets.
 const TABLE_UNTIL: i64 = 4_102_444_800; // 2100
 
 static HONG_KONG: TimeZone = jiff::tz::get!("Asia/Hong_Kong");

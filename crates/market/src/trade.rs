@@ -95,8 +95,8 @@ impl TradeType {
         self.0
     }
 
-    /// Returns whether a trade of this type affects the price and volume of its candle
-    /// (`candles.md` D7).
+    /// Returns how a trade of this type affects the price and volume of its candle (`candles.md`
+    /// D7).
     pub fn effect(self, market: Market, session: Session) -> TradeEffect {
         let extended = matches!(session, Session::Pre | Session::Post);
         match (market, self.0) {

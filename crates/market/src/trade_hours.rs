@@ -2,8 +2,9 @@
 
 use crate::{Date, Market, Session, Timestamp, TradeFlaw, Venue};
 
-/// Seconds before the first and after the last segment in which trades are accepted. Hong Kong and
-/// mainland exchanges report auctions before the open and late trades after the close.
+/// Number of seconds before the first segment, and after the last segment, in which trades are also
+/// accepted. Hong Kong and mainland exchanges report auctions before the open and late trades after
+/// the close.
 const AROUND_SECONDS: i64 = 30 * 60;
 const MINUTE: i64 = 60;
 

@@ -243,8 +243,8 @@ impl Day<'_> {
 }
 
 impl Slot {
-    /// Returns whether a stamp is in the same segment. Callers can then skip the lookup, which is
-    /// the case for most consecutive candles.
+    /// Returns whether a stamp is in the same segment. This is true for most consecutive candles,
+    /// so that callers can skip the lookup.
     pub fn holds(&self, at: Timestamp) -> bool {
         self.first() <= at.0 && at.0 <= self.midnight + i64::from(self.segment.last_minute()) * 60 + 59
     }

@@ -25,7 +25,7 @@ fn rows(market: Market) -> Vec<(Date, &'static str)> {
 }
 
 #[test]
-fn built_in_calendars_have_the_known_size() {
+fn built_in_calendars_have_the_known_range_and_number_of_days() {
     let check = |name: &str, first: &str, last: &str, count: usize, half: usize| {
         let rows = rows(market(name));
         assert_eq!((rows.first().unwrap().0, rows.last().unwrap().0), (date(first), date(last)), "{name}");

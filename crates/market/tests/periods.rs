@@ -20,14 +20,14 @@ fn periods_are_listed_shortest_first() {
 }
 
 #[test]
-fn thirteen_minute_periods_are_served() {
+fn the_thirteen_periods_shorter_than_a_day_are_served() {
     let served: Vec<u16> = (0..=u16::MAX).filter(|n| Minutes::new(*n).is_some()).collect();
     assert_eq!(served, [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240]);
     assert_eq!(minutes(1), Minutes::ONE);
 }
 
 #[test]
-fn periods_have_several_spellings() {
+fn alternative_spellings_of_periods_are_parsed() {
     let check = |read: &str, expected: &str| {
         assert_eq!(read.parse::<Period>().map(|p| p.to_string()).as_deref(), Ok(expected), "{read}")
     };
@@ -79,7 +79,8 @@ fn periods_are_folded_from_the_coarsest_grain() {
         let period: Period = period.parse().unwrap();
         assert_eq!((period.source(), period.sources_max()), (grain, most), "{period}");
     };
-    // One more than the quotient, because the last bucket may include the closing minute.
+    // The maximum is one more than the quotient, because the last bucket may include the closing
+    // minute.
     check("1m", Grain::Minute, 1);
     check("2m", Grain::Minute, 3);
     check("3m", Grain::Minute, 4);

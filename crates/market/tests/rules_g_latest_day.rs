@@ -7,7 +7,7 @@ mod common;
 use common::{at, date, market, venue};
 
 #[test]
-fn g5_today_starts_when_quotes_roll() {
+fn g5_today_is_the_latest_day_after_the_quote_roll() {
     let check = |name: &str, now: &str, expected: &str| {
         let found = venue(market(name)).latest_trading_day(at(market(name), now));
         assert_eq!(found, Some(date(expected)), "{name} {now}");
@@ -23,7 +23,7 @@ fn g5_today_starts_when_quotes_roll() {
     // tomorrow.
     check("US", "2026-07-15 20:00:00", "2026-07-15");
     check("US", "2026-07-16 00:00:00", "2026-07-15");
-    // Weekends and holidays use the last trading day before them.
+    // On weekends and holidays, the latest trading day is the last one before them.
     check("HK", "2026-11-15 12:00:00", "2026-11-13");
     check("HK", "2026-11-16 08:49:59", "2026-11-13");
     check("HK", "2026-11-16 08:50:00", "2026-11-16");

@@ -251,7 +251,7 @@ fn trades_after_now_are_not_counted() {
 }
 
 #[test]
-fn thresholds_are_reached_from_the_largest_amount_down() {
+fn thresholds_are_computed_by_adding_amounts_in_descending_order() {
     let of = |amounts: &[i64], large, medium| {
         CapitalClasses::of(&[&DaySizes::of(amounts.to_vec())], ClassShares { large, medium })
             .map(|c| (c.large, c.medium))
