@@ -119,7 +119,7 @@ fn lanes(requested: &Terms, kind: Kind) -> OutsideRth {
     match requested.outside_rth {
         _ if requested.symbol.market() != Market::Us => OutsideRth::NotApplicable,
         _ if kind == Kind::Option => OutsideRth::RegularOnly,
-        // Market orders trade only in regular hours, and the stored terms must say so.
+        // Market orders trade only in regular hours, so the stored terms state regular hours.
         Some(OutsideRth::AnyTime) if is_market => OutsideRth::RegularOnly,
         Some(OutsideRth::NotApplicable) | None => OutsideRth::RegularOnly,
         Some(requested) => requested,

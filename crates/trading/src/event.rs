@@ -74,8 +74,9 @@ pub enum Event {
     PositionEntered {
         #[serde(with = "codec::text")]
         symbol: Symbol,
-        /// New quantity. `change` is the difference from the previous quantity.
+        /// New quantity.
         quantity: Quantity,
+        /// Difference from the previous quantity.
         change: Quantity,
         #[serde(with = "codec::price")]
         cost: Price,
@@ -282,16 +283,17 @@ pub struct GridTrigger {
     pub kind: GridTriggerKind,
     pub side: Side,
     pub quantity: Quantity,
-    /// Price that triggered the grid, which becomes the new base. `base` is the previous base.
+    /// Price that triggered the grid, which becomes the new base.
     #[serde(with = "codec::price")]
     pub price: Price,
+    /// Base before the trigger.
     #[serde(with = "codec::price")]
     pub base: Price,
     pub candle: Bar,
-    /// Why the trigger created no order, or `None` if it created one. `refusal` is the failed
-    /// check.
+    /// Why the trigger created no order, or `None` if it created one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<SleepingReason>,
+    /// Refusal by the check that prevented the order, if a check did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
 }

@@ -1,10 +1,10 @@
 //! The paper account: commands and candles in, events out.
 //!
 //! Everything here is a value or a pure function. The crate reads no clock, file or database, and
-//! knows no protocol: prices, calendars, rates, factors and `now` are passed in through [`Feed`]
-//! and arguments. The journal is the source of truth: an [`Account`] is the fold of its [`Entry`]s.
-//! The same entries therefore give the same account, a past account is the fold of a prefix of its
-//! journal, and a snapshot can be discarded.
+//! does not depend on a protocol: prices, calendars, rates, factors and `now` are passed in through
+//! [`Feed`] and arguments. The journal is the source of truth: an [`Account`] is the fold of its
+//! [`Entry`]s. The same entries therefore give the same account, a past account is the fold of a
+//! prefix of its journal, and a snapshot can be discarded.
 //!
 //! Start with [`Engine`]: [`Engine::advance`] applies all events up to an instant, and
 //! [`Engine::handle`] also executes a [`Command`]. Both return an [`Outcome`]: entries to store,
@@ -54,7 +54,7 @@
 //! | a coarse day whose daily candle has no volume | puts no grid to sleep |
 //! | a grid submitted on a coarse day | is put to sleep at the end of the day, even if it was submitted after the opening |
 //! | a trailing market order | trades in regular hours only and needs no offset; it accepts every time in force, like MIT |
-//! | options before 2024-05-28 | settle on the next day, like options from that date on |
+//! | options before 2024-05-28 | settle on the next day, like options traded on or after that date |
 //! ```
 //! # use market::{Date, Market, Price, Symbol, Venue, Venues};
 //! # use trading::{CorporateAction, EffectiveCandle, Factors, Feed, Rate, Security};

@@ -214,9 +214,10 @@ pub struct Order {
     pub executed: Quantity,
     /// Sum of price times quantity over all fills, without the multiplier.
     pub paid: Money,
-    /// Last day with a fill. `traded` has the totals of that day.
+    /// Last day with a fill.
     #[serde(with = "codec::text_option")]
     pub traded_on: Option<Date>,
+    /// Totals of the last day with a fill.
     pub traded: DayTotals,
     pub fills: Vec<Fill>,
     /// Fees of all fills, summed by fee code.

@@ -25,7 +25,7 @@ pub(crate) fn roll(work: &mut Work<'_>, at: Timestamp, market: Market) {
     if before == date {
         return;
     }
-    // Settlement needs no entry, because an amount is settled from its settlement date on.
+    // Settlement needs no entry, because an amount is settled once its settlement date begins.
     if market == Market::Hk {
         charge_interest(work, at, before, date);
     }

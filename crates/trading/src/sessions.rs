@@ -43,12 +43,16 @@ pub(crate) struct Hours {
     pub(crate) expire_date: Option<Date>,
 }
 
-/// Periods of the Hong Kong exchange rules, in minutes before the opening or after the end of
-/// continuous trading.
+/// Start of order input in Hong Kong, in minutes before the opening.
 const HK_INPUT_BEFORE_OPEN: i32 = 30;
+/// Start of the no-cancel period before the opening, in minutes before the opening.
 const HK_NO_CANCEL_BEFORE_OPEN: i32 = 15;
+/// End of order input for the opening auction, in minutes before the opening.
 const HK_AUCTION_INPUT_UNTIL_BEFORE_OPEN: i32 = 10;
+/// Start of the no-cancel period of the closing auction, in minutes after the end of continuous
+/// trading.
 const HK_NO_CANCEL_AFTER_END: i32 = 6;
+/// End of order input for the closing auction, in minutes after the end of continuous trading.
 const HK_INPUT_AFTER_END: i32 = 8;
 /// Maximum number of days to search ahead for a trading day, which is longer than any market
 /// holiday.

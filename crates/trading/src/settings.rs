@@ -166,9 +166,11 @@ pub enum Setting {
 }
 
 const SLIPPAGE_TICKS_MAX: u32 = 1000;
-/// Upper bounds of the limits that an operator may set.
+/// Largest limit on open orders that an operator may set.
 const OPEN_ORDERS_MAX: u64 = 10_000;
+/// Largest limit on triggers per grid and trading day that an operator may set.
 const GRID_TRIGGERS_MAX: u64 = 10_000;
+/// Largest limit on journal entries that an operator may set.
 const JOURNAL_ENTRIES_MAX: u64 = 1_000_000_000;
 
 fn check_limit(name: &str, limit: u64, most: u64) -> Result<(), Refusal> {

@@ -38,7 +38,7 @@ fn is_ended_before_roll(order: &Order) -> bool {
     }
 }
 
-/// A time in seconds that is longer than any market stays closed. An order that ended longer ago
+/// Number of seconds that exceeds the longest closure of any market. An order that ended longer ago
 /// did not end on the last trading date.
 const LONG_AGO: i64 = 30 * 86_400;
 

@@ -8,8 +8,9 @@ use crate::event::{Event, Execution, GridTrigger};
 use crate::order::{OrderId, Since};
 use crate::words::{GridStatus, GridTriggerKind, SleepingReason};
 
-/// Reason texts of history rows, in addition to the sleeping reasons.
+/// Reason text of the history row of a replacement.
 const REPLACED: &str = "replaced";
+/// Reason text of the history row of a grid that a candle has ended by crossing a bound.
 const BOUND: &str = "bound";
 
 impl Account {

@@ -50,8 +50,9 @@ pub struct GridRule {
     pub step: GridStep,
     /// Order quantity per trigger.
     pub quantity: Quantity,
-    /// Maximum position after a buy. `lower_quantity` is the minimum position after a sale.
+    /// Maximum position after a buy.
     pub upper_quantity: Quantity,
+    /// Minimum position after a sale.
     pub lower_quantity: Quantity,
     pub upper_event: BoundEvent,
     pub lower_event: BoundEvent,
@@ -59,8 +60,9 @@ pub struct GridRule {
     pub sell_depth: i32,
     #[serde(default)]
     pub buy_depth: i32,
-    /// Order type of sales, `grid_order_type_up` in requests. `buy_type` is `grid_order_type_down`.
+    /// Order type of sales, `grid_order_type_up` in requests.
     pub sell_type: GridOrderType,
+    /// Order type of buys, `grid_order_type_down` in requests.
     pub buy_type: GridOrderType,
     #[serde(default)]
     pub multiple_trigger: bool,

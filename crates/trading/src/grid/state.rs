@@ -35,10 +35,10 @@ pub struct Grid {
     /// Price from which the next levels are computed.
     #[serde(with = "codec::price")]
     pub base: Price,
-    /// Base before the last trigger. `base_after` is the base that this trigger set. Both are
-    /// `None` before the first trigger.
+    /// Base before the last trigger. `None` before the first trigger.
     #[serde(with = "codec::price_option")]
     pub base_before: Option<Price>,
+    /// Base that the last trigger set. `None` before the first trigger.
     #[serde(with = "codec::price_option")]
     pub base_after: Option<Price>,
     /// When the grid was last submitted, restarted or replaced. Only later candles can trigger the
@@ -56,12 +56,13 @@ pub struct Grid {
     pub updated_at: Timestamp,
     /// Number of triggers that created an order.
     pub trigger_times: u64,
-    /// Trading day of the last trigger, in days since 1970-01-01. `triggers` and `skips` count that
-    /// day's triggers with and without an order.
+    /// Trading day of the last trigger, in days since 1970-01-01.
     #[serde(default)]
     pub(super) triggered_on: Option<i64>,
+    /// Number of triggers on that day that created an order.
     #[serde(default)]
     pub(super) triggers: u32,
+    /// Number of triggers on that day that created no order.
     #[serde(default)]
     pub(super) skips: u32,
     /// IDs of the grid's orders, oldest first, including the order that closes its position.

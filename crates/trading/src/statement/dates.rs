@@ -56,7 +56,7 @@ pub(super) fn by_date<'a>(entries: &'a [Entry], feed: &dyn Feed, began: Timestam
         entries.iter().map(|entry| Dated { date: booking.date(entry), entry }).collect();
     // Accounts look up orders by index, so orders must be applied in order of their numbers. A Hong
     // Kong order submitted before a US order may have the later date. Such an order is applied on
-    // the date of the US order, but statements include it only from its own date on.
+    // the date of the US order, but the first statement that includes it is that of its own date.
     let mut earliest = None;
     for dated in dated.iter_mut().rev().filter(|dated| created(&dated.entry.event).is_some()) {
         let date = earliest.map_or(dated.date, |earliest: Date| earliest.min(dated.date));

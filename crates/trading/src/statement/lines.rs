@@ -54,9 +54,9 @@ impl fmt::Display for StatementKind {
 #[derive(Clone, Debug)]
 pub struct Statement {
     pub kind: StatementKind,
-    /// First calendar day of the period. `date` is the last day, which is also the date of the
-    /// statement.
+    /// First calendar day of the period.
     pub first: Date,
+    /// Last calendar day of the period, which is also the date of the statement.
     pub date: Date,
     /// Creation time, by the market clock.
     pub made_at: Timestamp,

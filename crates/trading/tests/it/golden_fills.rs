@@ -254,7 +254,7 @@ fn g19_a_market_order_waits_for_regular_hours() {
 }
 
 #[test]
-fn g21_insufficient_funds_reject_an_order() {
+fn g21_an_order_is_rejected_for_insufficient_funds() {
     check(
         "given cash HKD 61000
         10:00 buy 200 700.HK LO 305.00

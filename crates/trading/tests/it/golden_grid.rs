@@ -3,7 +3,7 @@
 use crate::common::check;
 
 #[test]
-fn m14_a_reached_level_triggers() {
+fn m14_a_reached_level_triggers_an_order() {
     check(
         "mark 700.HK 300
         candle 700.HK 10:01 300.4 306.2 300 306 80000; 10:02 305.8 306 305.4 305.6 80000

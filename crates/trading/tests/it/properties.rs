@@ -184,7 +184,7 @@ proptest! {
     /// Property 15: an order of the estimated quantity is accepted, and an order of one more lot is
     /// not. This also applies to short sales.
     #[test]
-    fn an_estimate_is_exact(cash in 0..2_000_000i64, price in 1..4000i64, credit in prop_oneof![Just(0i64), 1..500_000i64], us in any::<bool>(), at_market in any::<bool>(), short in any::<bool>()) {
+    fn an_estimate_is_the_largest_accepted_quantity(cash in 0..2_000_000i64, price in 1..4000i64, credit in prop_oneof![Just(0i64), 1..500_000i64], us in any::<bool>(), at_market in any::<bool>(), short in any::<bool>()) {
         let mut store = Store::default();
         store.rates.push((Currency::USD, date("2020-01-01"), Rate::parse("7.8").unwrap()));
         let (of, clock) = if us { (symbol("AAPL.US"), Market::Us) } else { (symbol("700.HK"), Market::Hk) };

@@ -9,7 +9,7 @@ use trading::{
 
 use crate::common::{Store, at, date, symbol, tables};
 
-/// Creates a fill of an unknown order, which moves cash and shares nevertheless.
+/// Creates a fill of an unknown order. The fill still moves cash and shares.
 fn fill(number: u64, change: i64, price: i64) -> Entry {
     let price = Price(price * 10_000);
     let bar = Bar {

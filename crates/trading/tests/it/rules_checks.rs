@@ -210,7 +210,7 @@ fn check_12_rejects_orders_below_the_margin() {
 }
 
 #[test]
-fn a_missing_rate_refuses_short_sales_and_figures() {
+fn short_sales_and_figures_are_refused_without_a_rate() {
     check(
         "clock US
         mark AAPL.US 190

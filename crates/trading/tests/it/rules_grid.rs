@@ -407,7 +407,7 @@ fn a_grid_trades_in_extended_hours_on_request() {
 }
 
 #[test]
-fn profit_is_matched_first_in_first_out() {
+fn realised_profit_matches_fills_first_in_first_out() {
     // The grid buys 100 at 299 and 100 at 298, then sells 100 at 300 and 100 at 302.
     check(
         "mark 700.HK 300

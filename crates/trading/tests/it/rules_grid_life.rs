@@ -320,7 +320,7 @@ fn invalid_rules_are_refused() {
 }
 
 #[test]
-fn untradable_securities_refuse_grids() {
+fn grids_on_untradable_securities_are_refused() {
     assert_eq!(refused("AAPL.US", "quantity 1"), "taken");
     assert_eq!(refused("AAPL.US", "quantity 0.5"), "refused 602001 `quantity must be a multiple of 1`");
     assert_eq!(refused("AAPL.US in USD", ""), "taken");

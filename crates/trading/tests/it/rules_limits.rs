@@ -56,7 +56,7 @@ fn the_default_limit_is_a_thousand_open_orders() {
 }
 
 #[test]
-fn a_grid_respects_the_open_order_limit() {
+fn a_grid_stops_creating_orders_at_the_open_order_limit() {
     let player = play(
         "mark 700.HK 300
         candle 700.HK 10:01 300 303 300 303 50000

@@ -285,8 +285,8 @@ fn an_auction_limit_order_becomes_a_limit_order() {
         > 09:31:00 #1 FilledStatus 100 @ 301.000
         > 09:31:00 #2 FilledStatus 100 @ 300.000",
     );
-    // From 09:20 on, the order waits for the closing auction. A good-til-canceled order then
-    // becomes a limit order, even if it was replaced.
+    // An order submitted at 09:20 or later waits for the closing auction. A good-til-canceled order
+    // then becomes a limit order, even if it was replaced.
     check(
         "candle 700.HK 09:30 300 302 299 300 60000; 10:01 300 302 299 300 60000; 16:00 303 303 303 303 9000
         given cash HKD 500000
@@ -307,7 +307,7 @@ fn an_auction_limit_order_becomes_a_limit_order() {
         10:00
         > 09:31:00 #2 FilledStatus 100 @ 301.000",
     );
-    // Without a candle at the opening, the order is a limit order from 09:31 on.
+    // Without a candle at the opening, the order becomes a limit order at 09:31.
     check(
         "candle 700.HK 09:31 299 302 299 300 60000
         given cash HKD 500000
@@ -382,7 +382,7 @@ fn held_orders_are_checked_when_their_delay_ends() {
 }
 
 #[test]
-fn an_account_never_moves_back_in_time() {
+fn requests_before_the_accounts_horizon_are_refused() {
     check(
         "given cash HKD 500000
         10:00 now

@@ -45,7 +45,7 @@ fn invalid_tick_tables_are_refused() {
 }
 
 #[test]
-fn a_symbol_may_override_ticks() {
+fn ticks_of_a_symbol_override_those_of_its_kind() {
     let (_, text) = trading::tables::BUILT_IN[0];
     let narrow = "US,AAPL.US,2027-11-01,0,1,0.0001,lower\nUS,AAPL.US,2027-11-01,1,-,0.005,lower\n";
     let tables = Tables::with(|name| (name == "ticks.csv").then(|| format!("{text}{narrow}"))).unwrap();
