@@ -74,7 +74,7 @@ fn name(symbol: usize) -> Result<Symbol, Box<dyn std::error::Error>> {
 }
 
 /// Returns the start times, in Unix seconds, of `count` consecutive one-minute candles of regular
-/// US trading, from 2005-01-03 on.
+/// US trading, starting on 2005-01-03.
 fn minutes(venues: &Venues, count: usize) -> Vec<i64> {
     let us = venues.of(Market::Us);
     let mut date = market::Date::constant(2005, 1, 3);

@@ -28,7 +28,7 @@ pub(crate) enum DayOf {
     Utc,
     /// The instant is used unchanged. The caller rejects instants other than local midnight.
     Stamp,
-    /// The local date of the instant, whatever its time of day. Chosen if the user has set the
+    /// The local date of the instant, regardless of the time of day. Chosen if the user has set the
     /// period to days.
     Local,
 }

@@ -148,8 +148,8 @@ fn says_nothing(stem: &str) -> bool {
         && words.iter().all(|word| letters(word).is_empty() || is_known(&letters(word)) || is_filler(word))
 }
 
-/// Parses a name that is only a US ticker, whatever the header looks like. US tickers have up to
-/// five letters and an optional share class.
+/// Parses a name that is only a US ticker, regardless of the header. US tickers have up to five
+/// letters and an optional share class.
 fn bare_us(stem: &str) -> Option<Symbol> {
     let (ticker, class) = stem.split_once(['-', '.']).unwrap_or((stem, ""));
     let is_ticker = (1..=5).contains(&ticker.len()) && ticker.bytes().all(|byte| byte.is_ascii_alphabetic());

@@ -6,7 +6,7 @@ use crate::written::{DecimalMark, MarkSeen, mark_of};
 use crate::{Problem, ReadOptions};
 
 /// Returns the decimal mark of a text table whose header has been read. If prices are ambiguous,
-/// volumes decide, because they have no fractions.
+/// the mark is determined from the volumes, because they have no fractions.
 pub(crate) fn of_table(
     lines: &Lines,
     delimiter: u8,

@@ -70,7 +70,7 @@ pub(crate) struct Numbers {
 
 const POWERS: [i64; 7] = [1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 const UNIT: f64 = 1e6;
-/// 2^53: a double represents all integers up to this exactly.
+/// 2^53: doubles represent every integer up to this value exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 /// 2^52: below this, doubles are less than one unit apart, so that distinct integers divided by the
 /// unit give distinct doubles.

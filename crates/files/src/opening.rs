@@ -21,7 +21,7 @@ use crate::understood::SymbolSource;
 use crate::wide::{self, WideColumn};
 use crate::{FileError, Problem, ReadOptions, marks, records, text_header};
 
-/// Opens a file and recognises its kind of table.
+/// Opens a file and determines the kind of its table.
 pub fn open(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Table, FileError> {
     open_table(path, venues, options).map_err(|problem| problem.at(path))
 }

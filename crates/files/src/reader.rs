@@ -105,7 +105,7 @@ impl CandleReader {
         watch.judge(self.rows.symbols.symbols()).map_err(|problem| problem.at(&self.path))
     }
 
-    /// Returns the grain as which the rows are stored.
+    /// Returns the grain in which the rows are stored.
     pub fn grain(&self) -> Grain {
         self.reading.grain
     }

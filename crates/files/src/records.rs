@@ -18,7 +18,8 @@ const TEXT_MAX: usize = 200;
 pub struct Records<T> {
     pub rows: Vec<T>,
     pub rejected: Vec<Rejected>,
-    /// Number of rejected rows beyond the [`REJECTED_MAX`] that are stored.
+    /// Number of rejected rows that are not stored, because [`REJECTED_MAX`] rows are already
+    /// stored.
     pub omitted: u64,
 }
 
@@ -50,10 +51,13 @@ pub struct SecurityRow {
     pub total_shares: Option<i64>,
     pub circulating_shares: Option<i64>,
     pub hk_shares: Option<i64>,
-    /// Decimal text, validated but stored verbatim, as are the next three fields.
+    /// Earnings per share as decimal text, which is validated but stored verbatim.
     pub eps: Option<String>,
+    /// Earnings per share of the last twelve months, in the form of `eps`.
     pub eps_ttm: Option<String>,
+    /// Book value per share, in the form of `eps`.
     pub bps: Option<String>,
+    /// Dividend yield, in the form of `eps`.
     pub dividend_yield: Option<String>,
     pub kind: Option<SecurityKind>,
     pub delisted_on: Option<Date>,

@@ -41,7 +41,8 @@ pub struct Rejected {
 pub struct RowBatch<R> {
     pub rows: Vec<R>,
     pub rejected: Vec<Rejected>,
-    /// Number of rejected rows beyond the [`REJECTED_MAX`] that are stored.
+    /// Number of rejected rows that are not stored, because [`REJECTED_MAX`] rows are already
+    /// stored.
     pub omitted: u64,
 }
 

@@ -85,8 +85,8 @@ pub(crate) fn read_trade_sample(rows: &[(u64, RawTime)], options: &ReadOptions) 
     Ok(Reading { grain: Grain::Minute, unit, order, day_of: DayOf::Stamp, stamp: crate::Stamp::Start })
 }
 
-/// Returns the unit of numeric times, one for the whole file. The largest number decides, because
-/// small Unix times are valid in every unit.
+/// Returns the unit of numeric times, one for the whole file. The unit is determined from the
+/// largest number, because small Unix times are valid in every unit.
 fn unit_of(times: &[RawTime]) -> Unit {
     let numbers =
         || times.iter().filter_map(|time| if let RawTime::Number(n) = *time { Some(n) } else { None });

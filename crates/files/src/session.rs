@@ -1,5 +1,5 @@
-//! Parses a file's session column, which is optional. Rows with an unreadable session get the
-//! session of their time.
+//! Parses a file's session column, which is optional. A row with an unreadable session is assigned
+//! the session that contains its time.
 
 use market::Session;
 

@@ -102,8 +102,8 @@ fn open_entry(file: File, entry: &Entry) -> Result<(Source, u64), Problem> {
 }
 
 /// Opens a file and detects its type by its first bytes, because extensions are unreliable: many
-/// downloads are named `.csv` whatever they contain. Returns the source and its size on disk in
-/// bytes.
+/// downloads are named `.csv` regardless of their content. Returns the source and its size on disk
+/// in bytes.
 pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
     if let Some(found) = in_archive(path) {
         let (file, entry) = found?;

@@ -166,8 +166,8 @@ pub(crate) fn parse_words(text: &[u8], days: &mut DayCount) -> Result<RawTime, T
             let of_day = match after_date(Date::new(year, 1, 1).map_err(|_| TimeFault::Form)?, rest, days)? {
                 RawTime::Date(_) => None,
                 RawTime::Wall { seconds, .. } => Some(seconds),
-                // Times with an offset need the date now, but its order is not known yet. No vendor
-                // writes such times.
+                // Converting a time with an offset requires the date, whose order is not known yet.
+                // No vendor writes such times.
                 RawTime::Instant(_) | RawTime::Number(_) | RawTime::Ordered { .. } => {
                     return Err(TimeFault::Form);
                 }

@@ -97,8 +97,8 @@ pub(crate) enum MarkSeen {
     Nothing,
 }
 
-/// Classifies one price. A single point is always a decimal point, whatever the number of digits
-/// after it.
+/// Classifies one price. A single point is always a decimal point, regardless of the number of
+/// digits after it.
 pub(crate) fn mark_of(price: &[u8]) -> MarkSeen {
     let of = |mark| plain(price, mark).is_some();
     let has = |byte: u8| price.contains(&byte);

@@ -135,8 +135,8 @@ fn traded(at: i64, segments: &[Segment]) -> Option<i64> {
 /// quarters have the same time of day. That time is mostly the close, which differs on half days
 /// and after clock changes.
 pub(super) fn one_a_day(rows: &[Stamp]) -> bool {
-    // Symbols with fewer dates are skipped: files with one row per symbol also have one row per
-    // day.
+    // Minimum number of dates of a symbol. Symbols with fewer dates are skipped, because files with
+    // one row per symbol also have one row per day.
     const DATES_MIN: usize = 3;
     let day = |row: &Stamp| row.local.div_euclid(DAY);
     let days = rows

@@ -1,5 +1,5 @@
 //! Tests whether the number of steps (intervals between consecutive rows) that fit a longer period
-//! can be chance.
+//! could be a coincidence.
 
 use market::Period;
 
@@ -83,11 +83,11 @@ pub(crate) enum Verdict {
 /// Minimum share of fitting steps, two thirds. Stray rows and holidays affect far fewer than one
 /// step in three.
 const MOST: (u64, u64) = (2, 3);
-/// Distribution of steps in a file of the candidate's period: steps of one period, steps of several
-/// periods where candles are missing, and other steps, caused by stray rows, half days and the end
-/// of a session.
+/// Share of the steps of exactly one period, in a file of the candidate's period.
 const ONE: f64 = 0.6;
+/// Share of the steps of several periods, where candles are missing.
 const SEVERAL: f64 = 0.25;
+/// Share of all other steps, caused by stray rows, half days and the end of a session.
 const STRAY: f64 = 0.15;
 /// Minimum likelihood ratio to accept a longer period for one symbol if other symbols have the
 /// shortest period. One thinly traded symbol among thousands may look like five-minute candles by
@@ -96,8 +96,8 @@ const ODDS_BEYOND_DOUBT: f64 = 1e9;
 /// Minimum number of shortest-period steps for a symbol to have that period. Stray rows in a file
 /// of a longer period cause fewer.
 const SHORTEST_MIN: u64 = 3;
-/// A file is mixed if the share of fitting steps exceeds chance by this much, and the probability
-/// of such a share is less than one in [`ACCIDENT_ODDS`].
+/// Minimum amount by which the share of fitting steps must exceed chance for a file to be mixed.
+/// The probability of such a share must also be less than one in [`ACCIDENT_ODDS`].
 const SHARE_ABOVE_CHANCE: f64 = 0.15;
 const ACCIDENT_ODDS: f64 = 1e9;
 
@@ -234,7 +234,8 @@ pub(crate) fn perhaps(candidates: &[Candidate], tally: &Tally) -> Option<Period>
 pub(crate) fn weigh(candidates: &[Candidate], steps: &[Step], tally: &Tally) -> Verdict {
     if let Some(period) = likeliest(candidates, tally) {
         let own = candidates.iter().find(|candidate| candidate.period == period);
-        // A run of the shortest period shows a joined file, however small its share of the steps.
+        // A run of steps of the shortest period shows that files were joined, regardless of its
+        // share of the steps.
         let is_joined = |candidate: &Candidate| {
             steps.split(|step| !step.shortest).any(|run| run.len() >= candidate.joined_min)
         };

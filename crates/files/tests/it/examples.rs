@@ -249,7 +249,7 @@ fn examples_of_all_documented_vendors_are_read() {
 }
 
 #[test]
-fn a_file_name_without_a_region_is_a_guess() {
+fn a_symbol_from_a_file_name_without_a_region_is_a_guess() {
     let text = b"Date,Open,High,Low,Close,Volume\n2024-01-02,1,1,1,1,1\n";
     let source = |name: &str, region| {
         let options = ReadOptions { region, ..options() };

@@ -411,7 +411,7 @@ fn an_unfinished_week_does_not_suppress_the_note() {
     }
 }
 
-/// Two files joined end to end are refused as mixed, whatever their sizes.
+/// Two files joined end to end are refused as mixed, regardless of their sizes.
 #[test]
 fn daily_candles_joined_to_many_weekly_candles_are_refused() {
     let venues = venues();
@@ -455,7 +455,7 @@ fn minute_candles_joined_to_many_longer_candles_are_refused() {
 }
 
 /// Files with two periods for one symbol, or with symbols of different periods, are refused
-/// whatever the order of their rows.
+/// regardless of the order of their rows.
 #[test]
 fn two_periods_in_one_file_are_refused() {
     let venues = venues();
@@ -542,7 +542,7 @@ fn rows_that_are_seconds_apart_are_refused() {
 }
 
 #[test]
-fn candles_around_the_clock_or_at_one_time_of_day_are_recognised() {
+fn periods_are_inferred_around_the_clock_and_at_one_time_of_day() {
     let _: &Venues = &venues();
     let mut stamps = Vec::new();
     for day in 2..12 {

@@ -45,7 +45,7 @@ fn five_minute_candles_of_many_interleaved_symbols_are_recognised() {
 }
 
 #[test]
-fn coarse_candles_are_recognised_with_a_note() {
+fn the_period_of_coarse_candles_is_inferred_with_a_note() {
     for (step, grain) in [(5, Grain::Own5), (15, Grain::Own15), (30, Grain::Own30), (60, Grain::Own60)] {
         let text = every(step, 960, 3, &["AAPL.US", "MSFT.US"]);
         let reader = candles("a.csv", text.as_bytes(), &options());
@@ -131,7 +131,7 @@ fn weekly_and_monthly_candles_are_refused() {
 }
 
 #[test]
-fn days_and_minutes_in_one_file_are_refused() {
+fn daily_and_minute_candles_in_one_file_are_refused() {
     let mixed = "a.csv: daily and minute candles are mixed: split the file, or pass --period to say what the rows are";
     let dated =
         "symbol,time,open,high,low,close\n700.HK,2024-01-02,1,1,1,1\n700.HK,2024-01-02 09:30,1,1,1,1\n";

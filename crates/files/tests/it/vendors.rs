@@ -22,7 +22,7 @@ fn plain_columns_are_read() {
 }
 
 #[test]
-fn yahoo_daily_files_take_the_symbol_from_the_file_name() {
+fn the_symbol_of_yahoo_daily_files_is_read_from_the_file_name() {
     check(
         "0700.HK.csv",
         "Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,290.2,291,290,290.8,280.1,1200\n",
