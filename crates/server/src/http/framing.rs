@@ -93,8 +93,8 @@ impl Framing {
         self.state == State::Head && self.head.length == 0 && self.head.last == b'\n'
     }
 
-    /// Returns the maximum number of bytes to read next. A head is read only up to its size limit,
-    /// where the parser rejects it.
+    /// Returns the maximum number of bytes to read next. Inside a head, reading stops at the size
+    /// limit, at which the parser rejects the head.
     pub(super) fn room(&self) -> usize {
         match self.state {
             // At least one byte, because an empty read would look like the end of the stream. A
@@ -224,15 +224,15 @@ fn after_length(length: u64) -> Chunk {
     if length == 0 { Chunk::Trailer(0) } else { Chunk::Data(length) }
 }
 
-/// Size of a body frame in bytes. A slow client can leave at most this much buffered without it
-/// being counted.
+/// Size of a body frame in bytes. At most this many bytes are buffered for a slow client without
+/// counting toward its unsent-response limit.
 const PIECE: usize = 64 << 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct Sent {
     rest: Bytes,
     held: Option<Held>,
-    /// A stream of events without a known end. It has no other bytes.
+    /// An endless stream of events. If it is present, `rest` is empty.
     events: Option<EventStream>,
 }
 

@@ -324,7 +324,7 @@ async fn the_streams_of_an_account_are_limited() {
     assert!(text.starts_with("HTTP/1.1 403 "), "{text}");
     Far::open(&site, &bearer(&bob), "700.HK").await.read("event: quote", 1).await;
     open.pop();
-    // The server notices a closed connection when its task runs.
+    // The server detects a closed connection only when the connection's task runs.
     loop {
         let mut far = Far::open(&site, &bearer(&ann), "700.HK").await;
         if far.read("\r\n\r\n", 1).await.starts_with("HTTP/1.1 200 ") {
@@ -334,7 +334,7 @@ async fn the_streams_of_an_account_are_limited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_with_its_account() {
+async fn a_stream_ends_when_its_account_is_revoked() {
     let (site, _dir) = site();
     let ann = account(&site, "ann");
     let mut far = Far::open(&site, &bearer(&ann), "700.HK").await;
@@ -348,7 +348,7 @@ async fn a_stream_ends_with_its_account() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_with_its_browser_session() {
+async fn a_stream_ends_when_its_browser_session_signs_out() {
     let (site, _dir) = site();
     let ann = account(&site, "ann");
     let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -391,7 +391,7 @@ async fn a_stream_checks_its_sign_in_when_one_may_have_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_with_a_right() {
+async fn a_stream_ends_when_a_right_is_withdrawn() {
     let (site, _dir) = site();
     let ann = account(&site, "ann");
     let mut far = Far::open(&site, &bearer(&ann), "700.HK,AAPL.US").await;
@@ -418,7 +418,7 @@ fn cookie(site: &Site, of: &Created) -> String {
 }
 
 #[tokio::test]
-async fn a_stream_in_a_world_follows_its_clock_until_the_world_is_deleted() {
+async fn a_stream_in_a_world_follows_the_clock_of_the_world_until_the_world_is_deleted() {
     let (site, _dir) = site();
     let ann = account(&site, "ann");
     let start = Timestamp(OPEN - 60);
@@ -431,7 +431,7 @@ async fn a_stream_in_a_world_follows_its_clock_until_the_world_is_deleted() {
     let text = far.read("event: clock", 1).await;
     let clock = r#"data: {"kind":"world","now":"2026-03-18T01:29:00Z","speed":0,"state":"created"}"#;
     assert!(text.contains(clock), "{text}");
-    // A step waits until the stream has taken its pushes.
+    // A step does not return before the stream has taken its pushes.
     let (stepping, to) = ((core.clone(), world.clone()), Target::To(Timestamp(OPEN + 60)));
     tokio::task::spawn_blocking(move || world_changes::step(&stepping.0, &stepping.1, to, None))
         .await
@@ -449,7 +449,7 @@ async fn a_stream_in_a_world_follows_its_clock_until_the_world_is_deleted() {
     // The server's own clock has not moved, and its streams receive no pushes of the world.
     let mut outside = Far::request(&site, &cookie, "/v1/live?symbols=700.HK").await;
     assert!(outside.read("event: clock", 1).await.contains(r#""now":"2026-03-18T01:30:00Z","speed":0.0}"#));
-    // The metrics count both.
+    // The metrics count both streams.
     let text = gather::exposition(&site);
     for line in ["chandler_subscribers{kind=\"stream\"} 2", "chandler_subscribed_securities 2"] {
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
@@ -484,7 +484,7 @@ async fn a_request_waits_at_most_thirty_seconds_for_the_clock_of_its_world() {
     assert!(text.starts_with("HTTP/1.1 503 ") && text.contains("retry-after: 1"), "{text}");
     assert!(text.contains("the clock of the world is moving"), "{text}");
     assert!(begun.elapsed() >= WAIT_MAX);
-    // Another request waits meanwhile, and its response is as of the end of the movement.
+    // A request that is waiting when the movement ends is answered as of the end of the movement.
     let mut waiting = request().await;
     drop(held);
     let text = waiting.read(r#""code""#, 1).await;

@@ -280,7 +280,7 @@ async fn respond(
         return (Problem::from(Refusal::Busy).answer(), RequestFacts::default());
     }
     let (whole, found, until) = (Arc::new(whole), Arc::new(found), Instant::now() + WAIT_MAX);
-    // Held until the response was sent, so that a running clock does not move before.
+    // Held until the response has been sent, so that a running clock does not move earlier.
     let mut waiter: Option<Waiter> = None;
     loop {
         // Admission and handlers may block on disk I/O, so they must not run on the threads that
@@ -295,7 +295,8 @@ async fn respond(
             return (Problem::internal().answer(), RequestFacts::default());
         };
         drop(waiter.take());
-        // A request that arrives while the clock of its world moves is restarted afterwards.
+        // A request that arrives while the clock of its world moves is processed again after the
+        // movement.
         let Some(mut next) = next else { return (answer, noted) };
         if timeout_at(until, &mut next).await.is_err() {
             return (answer, noted);
@@ -315,8 +316,8 @@ fn answer_whole(
 ) -> (Answer, RequestFacts, Option<Waiter>) {
     let (site, note) = (&accepted.site, RequestNotes::default());
     let WholeRequest { parts, body, share, arriving, .. } = whole;
-    // There was room before the request was queued, but other responses may have used the room
-    // since then.
+    // The account's buffer had room before the request was queued, but other responses may have
+    // filled the buffer since then.
     if site.core.unsent.of(share.who).is_full() {
         return (Problem::from(Refusal::Busy).answer(), note.noted(), None);
     }

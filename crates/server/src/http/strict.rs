@@ -49,8 +49,8 @@ struct SharedState {
 pub(super) struct AnsweringGuard(ConnectionState);
 
 impl ConnectionState {
-    /// Marks the connection as authenticated if the account has a free connection slot. Returns
-    /// whether the connection may stay open.
+    /// Marks the connection as authenticated if `place` returns a connection slot. Returns whether
+    /// the connection may stay open.
     pub(super) fn prove(&self, place: impl FnOnce() -> Option<ConnectionSlot>) -> bool {
         let mut taken = self.0.place.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.is_none() {
@@ -95,7 +95,7 @@ pub(super) struct Strict<S> {
     writing: Deadline,
 }
 
-/// A timeout that starts at the first poll.
+/// A timeout that starts when it is first checked.
 #[derive(Debug, Default)]
 struct Deadline(Option<Pin<Box<Sleep>>>);
 

@@ -19,8 +19,8 @@ use crate::kit::fields;
 use crate::kit::{Answer, GO_AGENT};
 use crate::link::{self, GatewayKind, Opening, Program, Transport};
 
-/// Names and values of the only supported protocol version, codec and platform, which are also the
-/// defaults.
+/// Parameter names and values of the only supported protocol version, codec and platform. The
+/// values are also the defaults.
 const DIALECT: [(&str, &str); 3] = [("version", "1"), ("codec", "1"), ("platform", "9")];
 
 pub(super) fn is_wanted(request: &Request<Incoming>) -> bool {

@@ -88,7 +88,7 @@ struct Stream {
     account_id: i64,
     /// Account name.
     account: String,
-    /// Remote address, as of a connection.
+    /// Remote address, with the port if known. Behind an untrusted proxy, the proxy's address.
     address: String,
     /// Time at which the stream was opened.
     since: Instant,
@@ -102,7 +102,7 @@ struct Subscriptions {
     count: usize,
     /// Securities whose subscription is pending because they are not stored yet.
     waiting: Vec<String>,
-    /// Symbols of subscription requests that are not subscribed, and why.
+    /// Requested symbols that are not subscribed, with the reasons.
     left_out: Vec<LeftOut>,
 }
 
@@ -191,7 +191,7 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
 }
 
 /// Returns the account whose connections are requested, or `None` if the connections of all
-/// accounts are.
+/// accounts are requested.
 fn whose(call: &Call<'_>, me: &Admitted, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
     let Some(name) = call.parameter_of("account") else { return Ok(Some(me.permit.account().clone())) };
     // An account may be named `all`. For operators, `all` always means every account.

@@ -32,8 +32,7 @@ struct Identity {
     /// Store address as given to --store, for commands on the server's machine; null unless the
     /// caller is an operator.
     store: Option<String>,
-    /// In the demo: market seconds per second at which the simulated prices are replayed. Absent
-    /// otherwise.
+    /// Replay speed of the simulated prices, in market seconds per second; absent outside the demo.
     #[serde(skip_serializing_if = "Option::is_none")]
     simulated_speed: Option<f64>,
 }

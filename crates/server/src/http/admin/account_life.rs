@@ -100,7 +100,7 @@ impl AdminRequest<'_> {
         let new = self.change::<AdminNewAccount>(AdminNewAccount::FIELDS)?.account()?;
         let access = &self.site.core.access;
         let created = access.create(&new, &self.by, self.present.machine).map_err(problem)?;
-        // Record the level now, so that it does not wait for the account's first request.
+        // Record the level now instead of at the account's first request.
         access.settle(created.account_id, &self.by, self.present).map_err(problem)?;
         Ok(AdminCreated {
             account: self.described(&self.named(&new.name)?)?,

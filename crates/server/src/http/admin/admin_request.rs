@@ -131,8 +131,8 @@ pub(super) fn not_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     T::deserialize(field).map(Some)
 }
 
-/// Always true, to hide a field's default in the schema: an absent field leaves the value
-/// unchanged.
+/// Returns true for every value. Hides a field's default in the schema, because an absent field
+/// leaves the value unchanged.
 pub(super) fn has_no_default<T>(_: &T) -> bool {
     true
 }

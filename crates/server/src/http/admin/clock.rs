@@ -56,9 +56,9 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
     }
     let core = &site.core;
     core.market_clock().step_to(to).map_err(|error| wrong(&error.to_string()))?;
-    // Answered when all pushes of the movement are queued.
+    // Respond only after all pushes of the movement are queued.
     pushes::publish(core).map_err(Refusal::from)?;
-    // Wake the jobs that process accounts up to the new time, instead of waiting for a request.
+    // Wake the jobs that bring accounts to the new time, so that this does not wait for a request.
     core.listeners.sooner().notify_one();
     core.paper_levels.tally_soon();
     core.statements_due.notify_one();

@@ -35,7 +35,7 @@ pub(super) const WITHDRAW: Doc =
 pub(super) struct Grant {
     /// Package name such as US_OVERNIGHT, in upper or lower case.
     pub(super) package: String,
-    /// Start of the right: a date (from its start in Hong Kong) or an instant as a string, or Unix
+    /// Start of the right: a date (midnight in Hong Kong) or an instant as a string, or Unix
     /// seconds; default: now.
     #[serde(default)]
     #[schemars(with = "Option<Moment>")]

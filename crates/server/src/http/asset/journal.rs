@@ -43,13 +43,13 @@ pub(super) fn equity(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(equity))
 }
 
-/// Number of journal entries for which a request is charged as one additional request.
+/// Number of journal entries that count as one additional request in the rate limit.
 const ENTRIES_EACH: u64 = 5_000;
 const DAYS_EACH: u32 = 1_000;
-/// Maximum number of extra requests charged, because the rate limit is only 30 requests per window.
+/// Maximum number of additional requests, because the rate limit is only 30 requests per window.
 const FURTHER_MAX: u64 = 20;
 
-/// Returns the number of extra requests to charge for a request that read `entries` journal
+/// Returns the number of additional requests to count for a request that read `entries` journal
 /// entries.
 pub(super) fn further_requests(entries: u64) -> u32 {
     u32::try_from((entries / ENTRIES_EACH).min(FURTHER_MAX)).unwrap_or(0)

@@ -258,7 +258,7 @@ fn trade_letters((start, end): (Date, Date), traded: &[TradeDay]) -> Option<Stri
     letters.contains('t').then_some(letters)
 }
 
-/// Returns the first of the `days` days that end with `end`.
+/// Returns the first day of the range of `days` days that ends with `end`.
 pub(super) fn earlier(end: Date, days: u32) -> Result<Date, Refusal> {
     let span = jiff::Span::new().days(i64::from(days.saturating_sub(1)));
     end.checked_sub(span).map_err(|_| Refusal::BadQuery(format!("there are no {days} days before {end}")))
@@ -292,8 +292,8 @@ pub(super) fn days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         Err(HistoryError::UnknownSecurity(_)) => return Err(Problem::not_found()),
         found => found.map_err(Refusal::from)?,
     };
-    // Under a replay clock, the number of trades of the current date would reveal that there are no
-    // more.
+    // Under a replay clock, the number of trades of an unfinished date would reveal how many trades
+    // are yet to come.
     let has_passed = |date: Date| match as_of {
         AsOf::Live(_) => true,
         AsOf::Replay(now) => date < venue.zone().date(now),

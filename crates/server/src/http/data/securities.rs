@@ -123,7 +123,7 @@ struct StoredCandles {
     period: String,
     /// Date of the first candle.
     first: Day,
-    /// Date of the last candle up to now.
+    /// Date of the last candle at the current market time.
     last: Day,
     /// Version of the series, which changes with every import that modifies it.
     version: i64,

@@ -16,7 +16,7 @@ use crate::kit::{Admitted, Answer, Call, Site, codes};
 use crate::versions::Dated;
 
 const CATEGORY: &str = "Overnight";
-/// Upper bounds and default of the page number and page size.
+/// Highest accepted page number; higher numbers are refused.
 const PAGE_MAX: u32 = 1_000_000;
 const SIZE_MAX: u32 = 1_000;
 const SIZE_DEFAULT: u32 = 100;

@@ -103,8 +103,8 @@ pub(super) fn security(row: &Row, doc: &Doc) -> Value {
     }
 }
 
-/// Returns whether the row needs authentication. Monitoring endpoints need it, except for requests
-/// from this machine.
+/// Returns whether the row requires credentials. Monitoring endpoints also count, although they
+/// answer requests from this machine without credentials.
 fn is_proved(row: &Row) -> bool {
     row.needs_proof() || row.takes_session()
 }

@@ -96,7 +96,6 @@ fn query_of(query: &Query) -> Result<Option<GridQuery>, Problem> {
     Ok(Some(GridQuery { market, statuses, symbol, sort, is_ascending }))
 }
 
-/// Handles `GET /v1/gridtrading/list`.
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
@@ -112,7 +111,6 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Grids { grid_order, has_more }))
 }
 
-/// Handles `POST /v1/gridtrading/list`.
 pub(super) fn by_ids(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let wanted: Wanted = body(call)?;

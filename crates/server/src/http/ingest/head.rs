@@ -16,7 +16,7 @@ use crate::kit::{Call, Problem};
 const SOURCE_MAX: usize = 40;
 const NDJSON: &str = "application/x-ndjson";
 
-/// A batch with unparsed rows. A row that is not valid JSON is an error message.
+/// A batch with unparsed rows. `Err` contains the text of a line that is not valid JSON.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) source: String,
@@ -32,9 +32,9 @@ described_only! {
     pub(super) struct CandleBatch {
         /// Name of the feed: lower-case letters, digits, `.`, `_` and `-`, at most 40.
         source: String,
-        /// Number of the batch, one more than that of the source's last batch.
+        /// Number of the batch: one more than the number of the source's previous batch.
         seq: Option<i64>,
-        /// Numbers may be missing before this one.
+        /// Whether batches with lower numbers may be missing.
         gap: Option<bool>,
         rows: Vec<CandleRow>,
     }
@@ -53,7 +53,7 @@ described_only! {
         close: Value,
         volume: Value,
         turnover: Option<Value>,
-        /// Whether the candle is complete. By default it is once its minute is over.
+        /// Whether the candle is complete; default: true if its period has ended.
         r#final: Option<bool>,
     }
 
@@ -62,11 +62,11 @@ described_only! {
     pub(super) struct TradeBatch {
         /// Name of the feed: lower-case letters, digits, `.`, `_` and `-`, at most 40.
         source: String,
-        /// Number of the batch, one more than that of the source's last batch.
+        /// Number of the batch: one more than the number of the source's previous batch.
         seq: Option<i64>,
-        /// Numbers may be missing before this one.
+        /// Whether batches with lower numbers may be missing.
         gap: Option<bool>,
-        /// Build one-minute candles from the trades.
+        /// Whether to build one-minute candles from the trades.
         build: Option<bool>,
         rows: Vec<TradeRow>,
     }
@@ -82,7 +82,7 @@ described_only! {
         direction: Option<Value>,
         /// Trade type of the exchange.
         r#type: Option<String>,
-        /// Id of the trade at its source. A trade with a known id is not added again.
+        /// Id of the trade at its source. A trade whose id is already stored is not added again.
         id: Option<Value>,
     }
 }
@@ -167,7 +167,7 @@ fn of_lines(body: &[u8]) -> Result<Batch, Problem> {
         .map_err(|error| wrong(&format!("the first line is not a head: {error}")))?;
     let row =
         |line: &[u8]| serde_json::from_slice(line).map_err(|_| String::from_utf8_lossy(line).into_owned());
-    // One more than permitted, so that the batch is refused.
+    // Keep one row more than permitted, so that a batch with too many rows is refused.
     Batch::of(head, lines.take(ROWS_MAX + 1).map(row).collect())
 }
 

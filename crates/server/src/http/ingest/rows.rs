@@ -9,9 +9,9 @@ use serde_json::{Map, Number, Value};
 
 /// Number of decimal digits that a binary floating-point number represents exactly.
 const DIGITS_EXACT: usize = 15;
-/// A time from this number on is in milliseconds. As seconds, it would be in the year 5138.
+/// Times of at least this value are in milliseconds. In seconds, this value is in the year 5138.
 const MILLISECONDS_FROM: i64 = 100_000_000_000;
-/// Maximum length of a refused row in the quarantine.
+/// Maximum number of characters of a refused row that are stored in the quarantine.
 const TEXT_MAX: usize = store::QUARANTINE_TEXT_MAX;
 
 /// A row of a batch: JSON, or the text of a line that is not valid JSON.

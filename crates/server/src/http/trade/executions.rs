@@ -67,7 +67,6 @@ enum Days {
     All,
 }
 
-/// Handles `GET /v1/trade/execution/today`.
 pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
@@ -76,7 +75,6 @@ pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<
     Ok(envelope::success(Trades { trades }))
 }
 
-/// Handles `GET /v1/trade/execution/history`.
 pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
@@ -85,7 +83,6 @@ pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
     Ok(envelope::success(found(&trader, &query, (Days::Before, range), start)?))
 }
 
-/// Handles `GET /v3/trade/execution/all`.
 pub(super) fn all(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;

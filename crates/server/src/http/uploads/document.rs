@@ -54,7 +54,7 @@ struct ImportRunDocument {
     rows_done: u64,
     /// Reason why the import could not start.
     message: Option<&'static str>,
-    /// Result: one report, or one report per file of an archive. Empty while the import runs.
+    /// Result: one report, or one report per file of an archive. Empty while the import is running.
     files: Vec<FileReport>,
 }
 

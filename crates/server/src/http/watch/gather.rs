@@ -143,7 +143,7 @@ fn connections(site: &Site, text: &mut Text) {
     text.one(Kind::Gauge, name, "Authenticated long connections.", Some(site.links.count()));
 }
 
-/// Writes live pushes and the ingest that causes them.
+/// Writes the metrics of live pushes and of the ingest that causes them.
 fn pushes(site: &Site, text: &mut Text) {
     let load = site.core.live.load().and(site.core.world_lives.load());
     let pushes = &site.core.metrics.pushes;
@@ -299,7 +299,7 @@ fn cache(site: &Site, text: &mut Text) {
     text.one(Kind::Counter, "chandler_cache_misses_total", help, Some(misses));
 }
 
-/// Writes metrics of a node's local copy, or nothing if the server has a local store.
+/// Writes the metrics of a node's local copy. Writes nothing if the server has a local store.
 fn copy(site: &Site, text: &mut Text) {
     let Some(load) = site.core.store.copy_load() else { return };
     let mut gauge = |name, help, value: u64| text.one(Kind::Gauge, name, help, Some(value));

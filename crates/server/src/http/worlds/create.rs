@@ -1,4 +1,4 @@
-//! `POST /v1/worlds`: creates a world with its account and its API key.
+//! `POST /v1/worlds`: creates a world with an account and an API key.
 
 use std::collections::BTreeMap;
 
@@ -52,38 +52,39 @@ pub(super) const TOKEN: Doc = Doc::new(Tag::Account, "createWorldToken", "Create
 pub(super) struct CreateWorld {
     /// 1 to 40 of a-z, 0-9 and -, unique among the owner's worlds.
     name: String,
-    /// First instant, such as 2026-03-18T09:30:00+08:00; default: that of `from`.
+    /// First instant, such as 2026-03-18T09:30:00+08:00; default: the instant in `from`.
     start: Option<String>,
-    /// Last instant; default: when the last stored candle is complete and can fill orders.
+    /// Last instant; default: the time at which the last stored candle is complete and can fill
+    /// orders.
     end: Option<String>,
-    /// Market seconds per machine second, 0.001 to 1,000,000, or `max`; default: 0, only steps move
-    /// the clock.
+    /// Market seconds per machine second, 0.001 to 1,000,000, or `max`; default: 0, with which only
+    /// steps move the clock.
     #[serde(default)]
     #[schemars(schema_with = "optional_speed_schema")]
     speed: Option<Value>,
     /// closed (default): the clock of a running world skips hours in which no market is open; none:
-    /// it does not.
+    /// no hours are skipped.
     skip: Option<String>,
     /// Markets whose trading hours count; default: HK and US.
     markets: Option<Vec<String>>,
-    /// Begins with a copy of an account as of an instant, which is the earliest start:
-    /// `account:NAME@INSTANT`, or `world:NAME@INSTANT` for a world of the owner. Operators may name
-    /// another account, and a world as `world:OWNER/NAME@INSTANT`.
+    /// Account to copy, as of an instant, which is also the earliest start: `account:NAME@INSTANT`,
+    /// or `world:NAME@INSTANT` for a world of the owner. Operators may name another account, and a
+    /// world as `world:OWNER/NAME@INSTANT`.
     from: Option<String>,
-    /// Initial cash by currency, as decimals; default: that of a new account.
+    /// Initial cash by currency, as decimals; default: the cash of a new account.
     pub(super) cash: Option<BTreeMap<String, String>>,
     /// Credit line of the account in HKD, as a decimal; default: none.
     pub(super) credit: Option<Value>,
     /// Settings of the account by name, such as `{"fees": "none", "slippage_ticks": 1}`; default:
-    /// those of a new account.
+    /// the settings of a new account.
     pub(super) settings: Option<Map<String, Value>>,
-    /// none (default): no rate limit and no quota; owner: those of the owner.
+    /// none (default): no rate limit and no quota; owner: the limits of the owner.
     limits: Option<String>,
-    /// Once started, a world without speed steps automatically: after a time without requests in
-    /// which its clients have read all pushes; default: off.
+    /// Whether a started world without speed steps automatically. A step begins when its clients
+    /// have read all pushes and then sent no request for the quiet time. Default: off.
     auto: Option<AutoStep>,
-    /// Whether a running world pauses when its last connection is closed, and resumes with the next
-    /// one; default: true.
+    /// Whether a running world pauses when its last connection is closed, and resumes when a
+    /// connection is opened; default: true.
     pause_when_alone: Option<bool>,
     /// Whether night sessions count for steps and skipped time; default: false.
     overnight: Option<bool>,
@@ -92,18 +93,19 @@ pub(super) struct CreateWorld {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AutoStep {
-    /// 1 to 60,000 milliseconds.
+    /// Quiet time in milliseconds, 1 to 60,000.
     quiet_ms: u32,
 }
 
-/// A copy of a world.
+/// Name and instant of a copy of a world.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ForkWorld")]
 #[serde(deny_unknown_fields)]
 pub(super) struct Fork {
     /// Name of the new world.
     name: String,
-    /// Instant as of which the world is copied, and at which the copy starts; default: now.
+    /// Instant at which the copy starts, with the state of the world as of that instant; default:
+    /// now.
     at: Option<String>,
 }
 
@@ -207,7 +209,7 @@ impl OwnerRequest<'_> {
         let accounts = core.access.database();
         let world = core.worlds.of(&accounts, credentials.account_id).map_err(problem)?;
         if let Err(error) = begin(&world).and_then(|()| world_changes::begin_log(core, &world, kind)) {
-            // Without its paper account, the world must not remain.
+            // A world must not exist without its paper account.
             world_changes::remove(core, &self.site.links, &world, &self.by).map_err(problem)?;
             return Err(problem(error));
         }

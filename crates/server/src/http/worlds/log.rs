@@ -33,18 +33,18 @@ pub(super) const LOG: Doc = Doc::new(Tag::Account, "worldLog", "What was done in
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WorldLog {
     lines: Vec<Line>,
-    /// Number after which the next response begins; null if there are no more lines.
+    /// Value of `after` for the next request; null if there are no more lines.
     next: Option<u64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WorldLine")]
 struct Line {
-    /// Lines are numbered from 1.
+    /// Number of the line, starting at 1.
     number: u64,
-    /// Market time of the line.
+    /// Market time at which the line was written.
     at: Instant,
-    /// Number of the last step up to the line.
+    /// Number of the last step before or at the line.
     step: u64,
     /// created, forked, event, step, data, subscribed, unsubscribed, changed, reset or recovered.
     kind: String,
@@ -52,7 +52,7 @@ struct Line {
     entry: Value,
     /// How a step was requested, and the response; null for other lines.
     request: Value,
-    /// SHA-256 over all events and steps up to the line.
+    /// SHA-256 of all events and steps up to and including the line.
     digest: String,
 }
 
@@ -84,7 +84,7 @@ impl OwnerRequest<'_> {
         Ok(WorldLog { lines: lines.into_iter().map(Line::from).collect(), next })
     }
 
-    /// Parses a number of the query.
+    /// Parses an integer parameter of the query. Returns `None` if the parameter is absent.
     fn whole(&self, name: &str) -> Result<Option<u64>, Problem> {
         let parse = |text: String| text.parse().ok().filter(|number| *number <= i64::MAX as u64);
         let text = self.call.parameter_of(name);

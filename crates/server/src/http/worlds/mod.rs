@@ -1,5 +1,5 @@
-//! Worlds: accounts with their own market clocks. `/v1/worlds` is for their owners, `/v1/world` for
-//! programs that have the API key of a world.
+//! Endpoints for worlds, which are accounts with their own market clocks. `/v1/worlds` is for
+//! owners; `/v1/world` is for programs with the API key of a world.
 
 mod create;
 mod delete;

@@ -1,4 +1,4 @@
-//! Initial cash, credit line and settings of the paper account of a new world.
+//! Parses the initial cash, credit line and settings of a new world's paper account.
 
 use paper::Opening;
 use trading::{Currency, Money};

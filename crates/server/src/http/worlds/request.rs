@@ -1,4 +1,5 @@
-//! The owner or the world of a request, and the refusals common to all requests about worlds.
+//! Requests of a world's owner and requests with a world's API key, and the refusals that they
+//! share.
 
 use std::sync::Arc;
 
@@ -18,14 +19,14 @@ pub(super) const ACCOUNT: Parameter =
 pub(super) const OF_A_WORLD: &[RefusalDoc] = &[BAD_REQUEST, NOT_FOUND, CONFLICT];
 pub(super) const TOO_MANY: RefusalDoc = RefusalDoc::new("429", "TooManyWorlds", &[codes::TOO_OFTEN]);
 
-/// A request of an owner, or of an operator for an owner.
+/// A request by an owner, or by an operator on behalf of an owner.
 pub(super) struct OwnerRequest<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) site: &'a Site,
     pub(super) admitted: &'a Admitted,
     pub(super) owner: Account,
     pub(super) by: Actor,
-    /// The server's market time, by which the rights for a new world are checked.
+    /// The server's market time, which decides which rights of the owner apply to a new world.
     pub(super) now: Timestamp,
 }
 
@@ -81,7 +82,7 @@ pub(super) fn wrong(text: &str) -> Problem {
     Refusal::BadQuery(text.to_owned()).into()
 }
 
-/// Parses an instant of a body or a query.
+/// Parses an instant from a body or a query.
 pub(super) fn instant(text: &str) -> Result<Timestamp, Problem> {
     access::parse_instant(text).map_err(|error| wrong(&error.to_string()))
 }

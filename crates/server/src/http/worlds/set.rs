@@ -1,5 +1,5 @@
-//! `POST /v1/worlds/{name}/set`: changes the first and the last instant of a world that has not
-//! begun.
+//! `POST /v1/worlds/{name}/set`: changes the first and the last instant of a world that is in the
+//! state `created`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,7 +22,8 @@ pub(super) const SET: Doc =
         .answers(AS_IT_IS_NOW)
         .refuses(OF_A_WORLD);
 
-/// At least one of the fields. An absent field leaves its value unchanged.
+/// New start and end of a world. At least one field is required; an absent field leaves its value
+/// unchanged.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct SetWorld {

@@ -34,11 +34,11 @@ pub(super) struct WorldList {
     worlds: Vec<WorldDocument>,
 }
 
-/// A world. Its account sees data up to its clock.
+/// A world. Its account can read only data up to the world's clock.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "World")]
 pub(super) struct WorldDocument {
-    /// `w` and a number, which is never reused.
+    /// The letter `w` and a number that is never reused.
     id: String,
     name: String,
     /// Account of the world: the owner's name, a slash and the world's name.
@@ -55,33 +55,34 @@ pub(super) struct WorldDocument {
     speed: Value,
     /// Number of the last step.
     step: u64,
-    /// SHA-256 over all events of the account and all pushes, in hexadecimal digits. Equal runs
-    /// have equal digests.
+    /// SHA-256 of all events of the account and all pushes, in hexadecimal. Equal runs have equal
+    /// digests.
     digest: String,
-    /// closed, if the clock skips hours in which no market is open, or none.
+    /// closed if the clock skips hours in which no market is open; none otherwise.
     skip: &'static str,
     /// Markets whose trading hours count for steps and skipped time.
     markets: Vec<&'static str>,
-    /// Whether night sessions count.
+    /// Whether night sessions count for steps and skipped time.
     overnight: bool,
-    /// none, or owner if the owner's limits apply.
+    /// owner if the owner's limits apply; none otherwise.
     limits: &'static str,
     pause_when_alone: bool,
-    /// Quiet time in milliseconds after which the next step begins automatically; null if it does
-    /// not.
+    /// Quiet time in milliseconds after which the next step begins automatically; null if steps do
+    /// not begin automatically.
     auto_quiet_ms: Option<u32>,
-    /// Open long connections to this server.
+    /// Number of open long connections to this server.
     connections: usize,
-    /// Orders that its account has placed, open or not.
+    /// Number of orders that the world's account has placed, open or not.
     orders: usize,
     /// Instant at which the running world is paused.
     stop_at: Option<Instant>,
-    /// Whether the clock was stopped because the last connection was closed, and resumes with the
-    /// next one.
+    /// Whether the clock is paused because the last connection was closed. It resumes when a
+    /// connection is opened.
     paused_alone: bool,
-    /// Market seconds by which the clock is behind its speed, because work or a client is slow.
+    /// Market seconds by which the clock is behind the time that its speed requires, because a step
+    /// takes long or a client is slow.
     lag_s: i64,
-    /// With `auto`: number of requests within the quiet time after a step.
+    /// With `auto`: number of requests that arrived within the quiet time after a step.
     late: u64,
     created_at: Instant,
 }

@@ -1,4 +1,4 @@
-//! Existing accounts and worlds from which a new world is copied.
+//! Parses and copies the existing account or world from which a new world starts.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::kit::Problem;
 use crate::world_changes;
 use crate::worlds::{World, WorldError};
 
-/// An account as of an instant.
+/// An account or a world to copy, as of an instant.
 #[derive(Debug)]
 pub(super) struct Source {
     of: SourceOf,
@@ -26,8 +26,8 @@ enum SourceOf {
 }
 
 impl OwnerRequest<'_> {
-    /// Parses `account:NAME@INSTANT` or `world:NAME@INSTANT`, and looks up the account or world: of
-    /// the owner, or of any account if an operator requests it.
+    /// Parses `account:NAME@INSTANT` or `world:NAME@INSTANT`, and looks up the account or world.
+    /// Only operators may name an account other than the owner, or a world of another account.
     pub(super) fn source(&self, text: &str) -> Result<Source, Problem> {
         let malformed = || wrong("from is account:NAME@INSTANT or world:NAME@INSTANT");
         let (named, at) = text.rsplit_once('@').ok_or_else(malformed)?;
@@ -46,7 +46,7 @@ impl OwnerRequest<'_> {
         if account.is_world {
             return Err(wrong("from: the account of a world is named world:NAME@INSTANT"));
         }
-        // The clock of accounts without a world is the server's.
+        // An account without a world uses the server's clock.
         if at > self.now {
             return Err(wrong(&format!("from: {at} is after the market clock, which is at {}", self.now)));
         }
@@ -64,7 +64,7 @@ impl OwnerRequest<'_> {
         Ok(world)
     }
 
-    /// Returns the owner, or another account if an operator requests it.
+    /// Returns the account of this name. Only operators may name an account other than the owner.
     fn account_called(&self, name: &str) -> Result<Account, Problem> {
         if name == self.owner.name {
             return Ok(self.owner.clone());
@@ -76,7 +76,7 @@ impl OwnerRequest<'_> {
 }
 
 impl Source {
-    /// Checks that a world that begins at `start` can begin with this account.
+    /// Checks that `start`, the start of the new world, is not before the instant of the copy.
     pub(super) fn check(&self, start: Timestamp) -> Result<(), Problem> {
         if start < self.at {
             return Err(wrong(&format!("the start {start} is before {}, the instant of from", self.at)));
@@ -84,7 +84,7 @@ impl Source {
         Ok(())
     }
 
-    /// Copies the account to that of a new world.
+    /// Copies the account into the account of a new world.
     pub(super) fn copy(&self, core: &Core, to: AccountId, by: &str) -> Result<(), WorldError> {
         match &self.of {
             SourceOf::Account(account) => world_changes::copy_plain_account(core, *account, to, self.at, by),

@@ -1,4 +1,4 @@
-//! The first and the last instant of a new world. Candles must be stored between them.
+//! Validates the first and the last instant of a new world. Candles must be stored between them.
 
 use market::{Grain, Timestamp, Venues};
 use store::{Reader, SeriesInfo, StoreError};
@@ -9,9 +9,9 @@ use crate::core::Core;
 use crate::kit::Problem;
 use crate::world_changes::acts_at;
 
-/// Returns the first and the last instant of a world. The default of `end` is the instant at which
-/// the last stored candle can fill orders. There must be candles between the two, because an empty
-/// world is probably a mistake in a date.
+/// Validates and returns the first and the last instant of a world. `end` defaults to the instant
+/// at which the last stored candle can fill orders. Without candles between both instants, the
+/// world is refused, because an empty world is probably a mistake in a date.
 pub(super) fn checked_span(core: &Core, start: Timestamp, end: Option<Timestamp>) -> Result<Span, Problem> {
     let series = core.with_reader(|reader: &mut Reader| reader.view().all_series());
     let series = series.map_err(|error: StoreError| Problem::from_store(&error, "cannot list the series"))?;
@@ -31,8 +31,8 @@ pub(super) fn checked_span(core: &Core, start: Timestamp, end: Option<Timestamp>
     Ok(span)
 }
 
-/// Returns the instant at which the last candle of a series is complete and can fill orders. It is
-/// later than the candle's stamp, at which the candle is not visible yet.
+/// Returns the instant at which the last candle of a series is complete and can fill orders. This
+/// instant is later than the candle's timestamp, at which the candle is not visible yet.
 fn last_acts_at(series: &SeriesInfo, venues: &Venues) -> Timestamp {
     let venue = venues.of(series.series.symbol.market());
     match series.series.grain {

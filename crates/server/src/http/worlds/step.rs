@@ -1,5 +1,5 @@
-//! `POST /v1/worlds/{name}/step` and `/v1/world/step` move a stopped clock; `/end` stops it
-//! permanently.
+//! Endpoints that move a world's clock: `POST /v1/worlds/{name}/step`, `/run`, `/pause`, `/reset`
+//! and `/end`, and the same endpoints under `/v1/world`. `/end` stops the clock permanently.
 
 use std::sync::Arc;
 
@@ -78,20 +78,21 @@ pub(super) const RESET: Doc = Doc::new(Tag::Account, "resetWorld", "Set the cloc
 
 const MOVED: &[AnswerDoc] = &[AnswerDoc::ok("The clock after the step", &[data::<Moved>()])];
 
-/// Longest step in seconds. A century is longer than any world.
+/// Maximum length of a step in seconds, about 127 years, which is longer than any world.
 const STEP_S_MAX: i64 = world::STEP_SECONDS_MAX as i64;
 
-/// End of the step: one of the fields, or none for the next instant.
+/// End of the step. At most one of `to` and `by` is given; without both, the step ends at the next
+/// instant.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "WorldStep")]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Step {
-    /// `next`, `session` (when regular trading of a day begins next), or an instant such as
+    /// `next`, `session` (the next start of regular trading), or an instant such as
     /// 2026-03-18T10:02:00+08:00.
     to: Option<String>,
-    /// Markets of the session; default: those of the world.
+    /// Markets whose sessions count for `session`; default: the markets of the world.
     markets: Option<Vec<String>>,
-    /// An ISO 8601 duration of days, hours, minutes and seconds, such as PT1M.
+    /// ISO 8601 duration of days, hours, minutes and seconds, such as PT1M.
     by: Option<String>,
 }
 
@@ -103,7 +104,7 @@ pub(super) struct Run {
     /// world.
     #[schemars(schema_with = "optional_speed_schema")]
     speed: Option<Value>,
-    /// Instant at which the world is paused, such as 2026-03-18T10:02:00+08:00.
+    /// Instant at which the world pauses, such as 2026-03-18T10:02:00+08:00.
     stop_at: Option<String>,
 }
 
@@ -119,25 +120,25 @@ pub(super) struct Reset {
 #[schemars(rename = "WorldStepped")]
 pub(super) struct Moved {
     now: Instant,
-    /// Market seconds that the clock moved.
+    /// Number of market seconds by which the clock moved.
     moved_s: i64,
     pushes: WorldPushes,
-    /// Whether a connection received only the last quotes, because it would have had more pushes
-    /// than the setting push_jump.
+    /// Whether a connection received only the latest quotes, because the number of its pushes would
+    /// have exceeded the setting push_jump.
     jumped: bool,
     /// Number of the step.
     step: u64,
-    /// paused, or ended if the clock has reached the end of the world.
+    /// paused, or ended if the clock is at the end of the world.
     #[schemars(extend("enum" = ["paused", "ended"]))]
     state: &'static str,
 }
 
-/// Pushes that the step has queued for the long connections of the world.
+/// Number of pushes that the step queued for the long connections of the world.
 #[derive(Debug, Serialize, JsonSchema)]
 struct WorldPushes {
-    /// Quotes, trades and clocks.
+    /// Number of quote, trade and clock pushes.
     quote: u64,
-    /// Changes of orders and grids.
+    /// Number of pushes about changes of orders and grids.
     trade: u64,
 }
 
@@ -176,7 +177,8 @@ fn seconds(text: &str) -> Option<i64> {
     (1..=STEP_S_MAX).contains(&seconds).then_some(seconds)
 }
 
-/// Sums numbers with their units. Each unit may occur once, and only in this order.
+/// Returns the sum of numbers with units. Each unit may occur at most once, in the order of
+/// `units`.
 fn parts(text: &str, units: &[(char, i64)]) -> Option<i64> {
     let (mut rest, mut sum) = (text, 0_i64);
     for (unit, length) in units {
