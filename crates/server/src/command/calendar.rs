@@ -109,14 +109,16 @@ const DAYS_MAX: i32 = 31;
 /// How far into the past trading days are served, in days.
 const PAST_DAYS_MAX: i64 = 366;
 
-/// Clients request the half days of this many days, starting this many days before the machine's
-/// date in UTC, regardless of the market clock.
+/// Length in days of the range whose half days clients request automatically.
 const CLIENT_DAYS: i32 = 30;
+/// Number of days from the start of this range to the machine's date in UTC, regardless of the
+/// market clock.
 const CLIENT_DAYS_BEFORE: i64 = 5;
-/// Maximum difference between the machines' dates, in days.
+/// Maximum difference between the client's date and the server's date, in days.
 const CLIENT_DAYS_APART: i32 = 2;
-/// Number of days before the start of a set clock, and after it, whose half days are added.
+/// Number of days before the start of a set clock for which half days are added.
 const REPLAYED_BEFORE: i64 = 5;
+/// Number of days after the server's set clock for which half days are added.
 const REPLAYED_AFTER: i64 = 400;
 
 /// A request for a market's trading days, both dates inclusive. The market is `None` for Singapore,
@@ -139,8 +141,9 @@ fn is_of_client(from: Date, through: Date, machine_now: Timestamp) -> bool {
         && expected.is_some_and(|expected| days(expected, from).abs() <= CLIENT_DAYS_APART)
 }
 
-/// Returns the dates of the caller's set clock whose half days are added to the response: those of
-/// its world, or those of the server's clock, which has no end.
+/// Returns the range of dates whose half days are added to the response: the span of the caller's
+/// world, or a range around the server's set clock. Returns `None` under the machine clock, and for
+/// requests other than those that clients send automatically.
 fn replayed(from: Date, through: Date, context: &Context<'_>) -> Result<Option<(Date, Date)>, Refusal> {
     let (core, caller) = (context.core, context.caller);
     let AsOf::Replay(now) = caller.as_of else { return Ok(None) };
@@ -162,7 +165,7 @@ fn moved(date: Date, days: i64) -> Option<Date> {
     date.checked_add(DateSpan::new().days(days)).ok()
 }
 
-/// Returns the last date of an instant in any market, which may be a day after that in UTC.
+/// Returns the latest date of an instant in any market, which may be one day after the date in UTC.
 fn day_anywhere(at: Timestamp) -> Option<Date> {
     const EAST_MAX_S: i64 = 8 * 3_600;
     utc_date(Timestamp(at.0.saturating_add(EAST_MAX_S)))

@@ -23,8 +23,9 @@ use crate::refusal::Refusal;
 /// [`COUNT_MAX`].
 pub const PAGED_MAX: usize = 10_000;
 
-/// Wire values of the session selector.
+/// Wire value of the session selector for regular hours.
 const INTRADAY: i32 = 0;
+/// Wire value of the session selector for all sessions.
 const ALL: i32 = 100;
 
 /// A candle query and, once computed, its plan.

@@ -22,7 +22,7 @@ pub(crate) struct Quotes {
     clock: Option<ClockRequest>,
 }
 
-/// A quote of the clock instead of a security, or a step.
+/// A request for the clock in the form of a quote, or for a step of the clock.
 #[derive(Debug)]
 struct ClockRequest {
     /// The symbol as sent by the client, which the response repeats.

@@ -190,8 +190,8 @@ fn start<C: Command>(
     }
 }
 
-/// A request that was not started because it might block on the database. All of it runs on a
-/// worker thread.
+/// A request that was not started because it might block on the database. The whole request runs on
+/// a worker thread.
 pub(crate) struct Deferred {
     pub(crate) row: &'static CommandRow,
     pub(crate) caller: Caller,

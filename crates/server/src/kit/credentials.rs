@@ -32,16 +32,19 @@ const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-s
 const IN_QUERY: &str = "access_token";
 /// Path prefix before a token, for tools that build the query string themselves.
 const IN_PATH: &str = "/udf/key/";
-/// Header in which scripts on our pages send their CSRF token, and the token's purpose.
+/// Header in which scripts on our pages send their CSRF token.
 const CSRF: &str = "x-csrf";
+/// Purpose of these CSRF tokens.
 const CSRF_PURPOSE: &str = "ask";
-/// Header in which our pages name a world of their account, and the equivalent query parameter for
-/// streams and downloads, for which a page cannot set headers.
+/// Header in which our pages name a world of their account.
 const WORLD: &str = "x-chandler-world";
+/// Query parameter that is equivalent to [`WORLD`], for streams and downloads, for which a page
+/// cannot set headers.
 const WORLD_IN_QUERY: &str = "world";
-/// Maximum length of an unknown path in the log, and the segment length above which a segment is
-/// truncated. No SDK path exceeds these limits, and every token exceeds the segment limit.
+/// Maximum length of an unknown path in the log. No SDK path exceeds this limit.
 const PATH_CHARS_MAX: usize = 256;
+/// Length above which a segment of an unknown path is truncated in the log. No segment of an SDK
+/// path exceeds this limit, and every token does.
 const SEGMENT_CHARS_MAX: usize = 32;
 const SEGMENT_CHARS_KEPT: usize = 8;
 const ELSEWHERE: Denial = Denial::TokenInvalid("the account belongs to another region than the listener");
@@ -52,7 +55,7 @@ const ELSEWHERE: Denial = Denial::TokenInvalid("the account belongs to another r
 pub(crate) struct Admitted {
     pub(crate) caller: Caller,
     pub(crate) permit: Permit,
-    /// Holds the clock of a world that steps automatically. `None` outside worlds.
+    /// While this exists, the clock of a world does not step automatically. `None` outside worlds.
     pub(crate) _world_request: Option<WorldRequest>,
 }
 
@@ -409,7 +412,8 @@ impl Call<'_> {
     ) -> Result<Admitted, Problem> {
         let caller = self.caller(site)?;
         let core = &site.core;
-        // Reading the clock does not count as activity of a program.
+        // A read with the account scope, such as a read of the clock, does not count as activity of
+        // a program.
         let is_work = self.terms.is_change(self.method) || scope != Scope::Account;
         let counts = caller.who.is_of_world() && is_work;
         if counts {

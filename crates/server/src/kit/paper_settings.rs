@@ -34,7 +34,8 @@ pub(crate) fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem
     Ok(settings)
 }
 
-/// Returns whether a setting limits what an account may store. Only operators change these.
+/// Returns whether a setting limits what an account may store. Only operators may change such a
+/// setting.
 pub(crate) fn is_limit(setting: Setting) -> bool {
     matches!(setting, Setting::OpenOrders(_) | Setting::GridTriggers(_) | Setting::JournalEntries(_))
 }

@@ -18,15 +18,17 @@ use super::envelope::{self, Problem};
 
 /// Time until a cached response expires. Programs that read in ranges finish sooner.
 const KEPT_FOR: Duration = Duration::from_secs(30);
-/// Maximum number of cached responses, and their maximum total size in bytes. The largest response
-/// has about two megabytes.
+/// Maximum number of cached responses.
 const KEPT_MAX: usize = 32;
+/// Maximum total size of the cached responses in bytes. The largest response has about two
+/// megabytes.
 const BYTES_MAX: usize = 32 << 20;
-/// Factors of a cached response's budget, which is `TIMES_MAX` times its length plus `SMALL_MAX`
-/// pieces of `PIECE_MIN` bytes. A smaller piece is charged as `PIECE_MIN`. Once the budget is
-/// spent, the next request is charged again.
+/// A cached response's budget is this many times its length, plus [`SMALL_MAX`] pieces of
+/// [`PIECE_MIN`] bytes. Once the budget is spent, the next request is charged again.
 const TIMES_MAX: usize = 3;
+/// Minimum number of bytes by which a piece reduces the budget.
 const PIECE_MIN: usize = 64 << 10;
+/// Number of minimum-size pieces that the budget includes.
 const SMALL_MAX: usize = 64;
 
 /// A complete response, of which a range may be sent.

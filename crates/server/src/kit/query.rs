@@ -7,8 +7,9 @@ use trading::{Currency, GridId, OrderId};
 
 use super::envelope::Problem;
 
-/// Maximum number of pairs, and the maximum length of a value in bytes.
+/// Maximum number of pairs.
 const PAIRS_MAX: usize = 1_024;
+/// Maximum length of a value in bytes.
 const TEXT_MAX: usize = 256;
 /// Maximum number of characters of an invalid value quoted in a refusal.
 const ECHO_CHARS_MAX: usize = 40;

@@ -33,9 +33,10 @@ pub(crate) struct Row {
 pub(crate) enum RowBody {
     /// The body is read into memory.
     Whole,
-    /// Into memory, up to the size of an ingested batch.
+    /// The body is read into memory, up to the size of an ingested batch.
     Batch,
-    /// Into a file, after authentication. The handler finds it in [`Call::arriving`].
+    /// The body is written to a file, after authentication. The handler finds the file in
+    /// [`Call::arriving`].
     File,
 }
 
@@ -195,12 +196,13 @@ impl Row {
         Row { effect: Effect::Orders, ..self }
     }
 
-    /// Marks data of the owner's account, which a browser session in a world also gets.
+    /// Marks an endpoint that serves data of the owner's account even to a browser session in a
+    /// world.
     pub(crate) const fn of_owner(self) -> Row {
         Row { in_worlds: Some(WorldEntry::Owner), ..self }
     }
 
-    /// Refuses all callers in worlds, because the data is current.
+    /// Refuses all callers in worlds, because the endpoint serves current data.
     pub(crate) const fn outside_worlds(self) -> Row {
         Row { in_worlds: Some(WorldEntry::Outside), ..self }
     }

@@ -36,9 +36,10 @@ pub(super) enum BlockingTask {
         moment: Moment,
         with_hint: oneshot::Receiver<HeldSlot>,
     },
-    /// A trade gateway call: the permit, and the watched account for a subscription.
+    /// A trade gateway call. The result is the permit and, for a subscription, the watched account.
     Trade { asked: LinkRequest, with_hint: oneshot::Receiver<Result<(Permit, Option<Watched>), Refusal>> },
-    /// A request about quote subscriptions. Its first pushes are in the mailbox when it ends.
+    /// A request about quote subscriptions. When the task ends, the first pushes are in the
+    /// mailbox.
     Subscription { asked: LinkRequest, answer: oneshot::Receiver<Result<Reply, Refusal>> },
 }
 
@@ -155,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Completes the task if it has finished. Returns whether it had.
+    /// Completes the task if it has finished. Returns whether it has finished.
     pub(super) fn poll_blocking_task(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(blocking_task) = &mut self.blocking_task else { return false };
         match &mut **blocking_task {

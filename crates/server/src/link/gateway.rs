@@ -27,8 +27,8 @@ pub(super) const UNSUBSCRIBE: u8 = trade::Command::Unsubscribe as u8;
 /// Field number of the count in a request for trades. A list of topics has only field 1.
 const TRADES_COUNT_FIELD: u32 = 2;
 
-/// Maximum number of clients remembered after their connection has ended. For a client that is no
-/// longer remembered, only the body of a command decides.
+/// Maximum number of clients whose gateway is stored. For other clients, only the body of a command
+/// decides.
 const REMEMBERED_MAX: usize = 4096;
 
 /// The gateway that a connection was opened for, determined by the upgrade path. TCP connections
@@ -120,7 +120,7 @@ pub(super) enum SignedInBy {
     Session,
 }
 
-/// Whether the sign-in metadata identify the client as a quote client.
+/// Whether the sign-in metadata identifies the client as a quote client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Metadata {
     OfQuotes,
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_remembered_by_lineage_up_to_a_limit() {
+    fn gateways_are_stored_by_lineage_up_to_a_limit() {
         let clients = Clients::default();
         let first = line();
         clients.remember(first, UsedGateway::Trade);

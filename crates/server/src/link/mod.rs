@@ -75,7 +75,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 const STALL_MAX: Duration = Duration::from_secs(30);
 /// Time limit for sending the close push to a client whose socket may be full.
 const CLOSING_MAX: Duration = Duration::from_secs(5);
-/// Time limit for reading what the client has sent before it saw the close push.
+/// Time limit for reading data that the client sent before it received the close push.
 const LINGER_MAX: Duration = Duration::from_secs(1);
 /// Number of unsent bytes at which no more requests are read. Enough for a few large responses.
 const UNSENT_MAX: usize = 256 << 10;
@@ -96,7 +96,7 @@ enum End {
     /// The client closed the connection.
     Left,
     Close(CloseCode, String),
-    /// The client violated the protocol. A WebSocket is closed with this code.
+    /// The client violated the protocol. The number is the close code of a WebSocket.
     Broken(u16, String),
 }
 
@@ -130,14 +130,14 @@ pub(crate) struct Link<S> {
     taken: Instant,
     /// Time until which reading is paused, after too many refusals.
     paused_until: Option<Instant>,
-    /// Requests and pushes handled since the task last yielded.
+    /// Number of requests and pushes handled since the task last yielded.
     turn: u32,
-    /// Bytes of pushes queued in the mailbox, as of the last check.
+    /// Size in bytes of the pushes queued in the mailbox, as of the last check.
     mail_bytes: usize,
     /// Whether pushes are sent before responses next time, because responses used all the space.
     pushes_are_next: bool,
-    /// Pushes and responses since the last pause between pushes. `None` unless the client is the
-    /// SDK that drops packets: it is identified by its upgrade request, uses raw TCP, or sends
+    /// Number of pushes and responses since the last pause between pushes. `None` unless the client
+    /// is the SDK that drops packets: it is identified by its upgrade request, uses raw TCP, or sends
     /// WebSocket pings, which shows it behind a proxy that changes the headers.
     unpaused_pushes: Option<u32>,
     /// Time until which no push is sent.

@@ -18,8 +18,9 @@ use crate::workers::Full;
 
 /// Maximum number of concurrent requests per connection.
 pub(super) const RUNNING_MAX: usize = 5;
-/// Maximum number of queued requests, and the maximum total size of their bodies in bytes.
+/// Maximum number of queued requests.
 pub(super) const WAITING_MAX: usize = 64;
+/// Maximum total size of the bodies of queued requests, in bytes.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 
 /// Maximum number of requests slightly above the rate limit that are held back instead of refused.
@@ -86,8 +87,8 @@ struct RunningRequest {
     decided: OnceFlag,
     /// Whether the timeout was reported to the client.
     given_up: bool,
-    /// Body of the request. Stored if the request was not admitted when it started, because it may
-    /// exceed the rate limit and be retried.
+    /// Body of a request that was not admitted before it started. Such a request may exceed the
+    /// rate limit and be retried.
     body: Option<Vec<u8>>,
 }
 

@@ -5,7 +5,8 @@
 const PING_AFTER: u32 = 128;
 const _: () = assert!(PING_AFTER <= crate::mailbox::UNANSWERED_MAX);
 
-/// Pushes of a connection are numbered from 1. A ping carries the number of the push before it.
+/// Counters of the pushes that were sent to a client and confirmed by its pongs. Pushes are
+/// numbered from 1, and a ping carries the number of the push before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PushFlow {
     pushed: u32,
@@ -13,8 +14,8 @@ pub(super) struct PushFlow {
     pinged: u32,
     /// Number in the last pong.
     ponged: u32,
-    /// Whether the client answers pings. Every WebSocket client does. A client on TCP is expected
-    /// to after its first answer to a heartbeat.
+    /// Whether the client answers pings. True for every WebSocket client, and for a TCP client
+    /// after its first answer to a heartbeat.
     is_answering: bool,
 }
 
@@ -23,7 +24,7 @@ impl PushFlow {
         PushFlow { is_answering, ..PushFlow::default() }
     }
 
-    /// Counts a push. Returns whether a ping must follow it.
+    /// Counts a push. Returns whether a ping must follow the push.
     pub(super) fn pushed(&mut self) -> bool {
         self.pushed = self.pushed.wrapping_add(1);
         self.pushed.wrapping_sub(self.pinged) >= PING_AFTER
@@ -34,7 +35,7 @@ impl PushFlow {
         self.pushed != self.pinged
     }
 
-    /// Returns the number of the next ping, which is sent now.
+    /// Records a ping that is sent now, and returns its number.
     pub(super) fn ping(&mut self) -> u32 {
         self.pinged = self.pushed;
         self.pinged
@@ -48,7 +49,8 @@ impl PushFlow {
         }
     }
 
-    /// Returns the number of pushes before an unanswered ping.
+    /// Returns the number of pushes that precede the last ping and are not confirmed by a pong.
+    /// Returns 0 if the client does not answer pings.
     pub(super) fn unanswered(&self) -> u32 {
         if self.is_answering { self.pinged.wrapping_sub(self.ponged) } else { 0 }
     }
@@ -64,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ping_follows_every_128_pushes_and_its_answer_confirms_them() {
+    fn a_ping_follows_every_128_pushes_and_the_pong_confirms_them() {
         let mut flow = PushFlow::new(true);
         for round in 1..=3 {
             assert!((1..PING_AFTER).all(|_| !flow.pushed()));
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_wrap() {
+    fn push_numbers_wrap_around() {
         let mut flow = PushFlow { pushed: u32::MAX, pinged: u32::MAX, ponged: u32::MAX, is_answering: true };
         assert!(!flow.pushed() && flow.is_unpinged());
         assert_eq!(flow.ping(), 0);
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_does_not_wait_for_a_client_that_never_answered() {
+    fn a_client_that_never_answered_a_ping_has_no_unanswered_pushes() {
         let mut flow = PushFlow::new(false);
         for _ in 0..PING_AFTER {
             flow.pushed();

@@ -206,7 +206,7 @@ async fn packets_to_the_go_sdk_are_paced_from_the_first_on() {
 }
 
 #[test]
-fn the_close_reason_of_a_slow_client_has_its_number_of_pushes() {
+fn the_close_reason_of_a_slow_client_contains_the_number_of_queued_pushes() {
     let (code, reason) = close_reason(Kick::TooSlow { waiting: 4_096 });
     assert_eq!((code as i32, reason.as_str()), (1, "too slow: 4096 pushes waiting"));
 }
@@ -264,7 +264,8 @@ async fn a_push_to_a_closed_connection_fails() {
             "left" => drop(far),
             "closed" => {
                 assert!(house.hub.links.close(id, ClosedBy::Operator));
-                // The push fails before the connection's task has noticed that it is closed.
+                // The push fails before the connection's task has detected that the connection is
+                // closed.
                 assert_eq!(mailbox.put(push(2)), Err(PushError::Gone));
                 assert_eq!(far.closed().await.0, 5);
             }

@@ -186,11 +186,13 @@ impl Drop for Session {
 /// one after a reconnect, and gives up at the first refusal.
 const SUBSCRIPTION_CALLS_MAX: u32 = 1_000;
 const SUBSCRIPTION_WINDOW: Duration = Duration::from_secs(10);
-/// Maximum number of stored candle requests, and how long they are stored.
+/// Maximum number of stored candle requests.
 const PULLS_MAX: usize = 1_000;
+/// How long a candle request is stored.
 const PULL_KEPT: Duration = Duration::from_secs(10);
 
-/// Requests about quote subscriptions on one connection.
+/// State of one connection for its requests about quote subscriptions: the rate limit window and
+/// recent candle requests.
 #[derive(Debug, Default)]
 pub(super) struct Subscribing {
     /// Uptime at the start of the current window.
@@ -234,7 +236,7 @@ impl Session {
         pulls.push_back((core.uptime(), Pull { symbol, at, through: core.ingest.merged_through() }));
     }
 
-    /// Returns the candle requests of the last seconds.
+    /// Removes expired candle requests, and returns the others.
     pub(super) fn pulls(&mut self, uptime: Duration) -> Vec<Pull> {
         let pulls = &mut self.subscribing.pulls;
         pulls.retain(|(since, _)| uptime < *since + PULL_KEPT);

@@ -84,7 +84,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let mut flow = None;
         if client.who.is_of_world() {
             flow = Some(PushFlow::new(self.transport.transport_kind() == TransportKind::WebSocket));
-            // Before the previous session ends, so that the world is never without a connection.
+            // Join before the previous session ends, so that the world is never without a
+            // connection.
             if let Some(mailbox) = hub.links.mailbox(id) {
                 hub.core.joined_world(client.who.account(), id.number(), mailbox);
             }

@@ -30,7 +30,7 @@ const MINUTES: &str = "700.HK,2026-03-18T09:30:00+08:00,300,302,299,301,10000,30
 const DAYS: &str = "700.HK,2026-03-17,297,299,296,298.6,1000000,298000000\n\
                     700.HK,2026-03-18,300,310,295,308,9000000,2727000000\n";
 
-/// The subscriptions that a client sees.
+/// A push of a quote or of trades.
 #[derive(Clone, Debug, PartialEq)]
 enum Pushed {
     Quote(PushQuote),
@@ -166,7 +166,7 @@ async fn s2_s3_the_limit_counts_distinct_securities_of_all_connections() {
     assert_eq!(list(&mut b).await, []);
     let three = subscribe(&mut b, &["9988.HK", "700.HK", "1.HK"], &[1], true).await.unwrap();
     assert_eq!(three, pairs(&[("9988.HK", &[1]), ("700.HK", &[1])]), "1.HK is not stored");
-    // In the order of the response.
+    // The first pushes are in the order of the response.
     assert_eq!(pushed(&mut b).await.quote().symbol, "9988.HK");
     assert_eq!(pushed(&mut b).await.quote().symbol, "700.HK");
     assert_eq!(list(&mut b).await, pairs(&[("700.HK", &[1]), ("9988.HK", &[1])]));
@@ -214,7 +214,7 @@ async fn s5_symbols_without_a_right_or_with_invalid_form_are_left_out() {
 }
 
 #[tokio::test]
-async fn pushes_end_with_the_right_and_with_the_account() {
+async fn subscriptions_end_when_a_right_is_withdrawn_or_the_account_is_revoked() {
     let house = house(OPEN - 60);
     let account = house.account("ann", 10);
     let mut far = connected(&house, Kind::WebSocket, &account).await;
@@ -298,7 +298,7 @@ async fn a_stored_security_is_subscribed_before_its_first_candle() {
 }
 
 #[tokio::test]
-async fn unsubscribing_all_with_symbols_ends_all_types_of_these() {
+async fn unsubscribing_all_with_symbols_ends_all_types_of_these_symbols() {
     let house = house(OPEN);
     let account = house.account("ann", 10);
     let mut far = connected(&house, Kind::WebSocket, &account).await;
@@ -309,7 +309,8 @@ async fn unsubscribing_all_with_symbols_ends_all_types_of_these() {
     let id = house.hub.links.list(Some(account.account_id))[0].id;
     let waiting = || house.core.live.of_connection(id).waiting.len();
     assert_eq!(waiting(), 1);
-    // Malformed symbols are ignored. A list that contains only these is not an empty list.
+    // Malformed symbols are ignored. A list of only malformed symbols is not treated as an empty
+    // list.
     unsubscribe(&mut far, &["XX"], &[], true).await.unwrap();
     assert_eq!((list(&mut far).await.len(), waiting()), (1, 1));
     unsubscribe(&mut far, &["9999.HK"], &[1, 4], false).await.unwrap();
@@ -339,7 +340,7 @@ async fn s12_a_client_subscribes_to_its_securities_one_by_one() {
     let refused = subscribe(&mut far, &["700.HK"], &[1], false).await;
     assert_eq!(refused, Err((Status::BadRequest, 301_606)));
     assert_eq!(list(&mut far).await, []);
-    // The limit belongs to the connection.
+    // The limit applies to each connection.
     let mut other = connected(&house, Kind::Tcp, &account).await;
     assert_eq!(subscribe(&mut other, &["1.HK"], &[1], false).await, Ok(Vec::new()));
 }
@@ -377,7 +378,7 @@ async fn s11_pushes_between_candle_request_and_subscription_are_sent() {
 }
 
 #[tokio::test]
-async fn u14_pushes_of_an_instant_have_order_and_sequence() {
+async fn u14_pushes_of_an_instant_are_ordered_and_numbered() {
     let house = house(OPEN);
     let account = house.account("ann", 10);
     let mut far = connected(&house, Kind::WebSocket, &account).await;
@@ -580,7 +581,7 @@ async fn pushes_arrive_only_between_the_responses_to_subscribe_and_unsubscribe()
         }
     });
     let mut count = 0;
-    // Within the rate of commands 6 and 7.
+    // This number of rounds is within the rate limit of commands 6 and 7.
     for _ in 0..400 {
         if moving.is_finished() {
             break;
@@ -622,7 +623,7 @@ async fn a_status_change_is_pushed_with_unchanged_figures() {
     nothing_more(&mut far).await;
     assert_eq!(status(&mut far, "700.HK").await, suspended.trade_status);
     assert_eq!(status(&mut far, "9988.HK").await, 0);
-    // It is the first push of a later subscriber, too.
+    // A later subscriber gets this status in its first push, too.
     step(&house, OPEN + day + 3_600);
     let bob = house.account("bob", 10);
     let mut late = connected(&house, Kind::Tcp, &bob).await;
@@ -801,7 +802,7 @@ async fn a_client_that_never_reads_is_closed_without_affecting_others() {
 }
 
 #[tokio::test]
-async fn the_push_queue_can_be_set() {
+async fn the_length_of_the_push_queue_is_configurable() {
     let limits = crate::settings::Limits { push_queue: 2_048, ..Default::default() };
     let house = house(OPEN).with_limits(limits);
     let ann = house.account("ann", 10);
@@ -881,7 +882,7 @@ async fn streams_count_toward_the_limit_like_connections() {
 }
 
 #[tokio::test]
-async fn the_clock_of_a_server_is_pushed_last() {
+async fn the_clock_of_the_server_is_pushed_after_all_quotes() {
     let house = house(OPEN - 60);
     let account = house.account("ann", 10);
     let mut far = connected(&house, Kind::WebSocket, &account).await;
@@ -916,7 +917,7 @@ async fn the_clock_of_a_server_is_pushed_last() {
 }
 
 #[tokio::test]
-async fn pushes_end_at_the_end_of_a_right() {
+async fn pushes_end_when_a_right_expires() {
     let house = house(OPEN);
     let (ann, bob) = (house.account("ann", 10), house.account("bob", 10));
     let until = Validity { starts_at: None, ends_at: Some(Timestamp(OPEN + 90)) };

@@ -16,8 +16,8 @@ const MESSAGE_MAX: usize = Limits::REQUEST.body + PACKET_HEADER_MAX;
 const SIGN_IN_MAX: usize = Limits::SIGN_IN.body + PACKET_HEADER_MAX;
 const PACKET_HEADER_MAX: usize = 64;
 
-/// Maximum size of a first chunk that is copied, in bytes. Such a chunk holds the symbol of a
-/// response from memory.
+/// Maximum size of a first chunk that is copied, in bytes. The first chunk of a cached response
+/// holds the symbol and is this short.
 const SHORT: usize = 64;
 
 /// An item received from a client.

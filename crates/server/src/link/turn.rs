@@ -24,10 +24,11 @@ use crate::worlds::WAIT_MAX;
 
 /// Number of pushes sent before requests are read again, which is the number that one write takes.
 const PUSHES_AT_ONCE: u32 = 32;
-/// The same for the Go SDK. Half the number of packets, including responses, that it queues before
+/// Number of pushes sent without a pause to the Go SDK. Half the number of
+/// packets, including responses, that it queues before
 /// it drops packets.
 const PACED_PUSHES: u32 = 8;
-/// Pause after that many pushes to such a client.
+/// Pause after [`PACED_PUSHES`] pushes to such a client.
 const PUSHES_PAUSE: Duration = Duration::from_millis(2);
 const _: () = assert!(PUSHES_AT_ONCE <= TURN_MAX && PUSHES_AT_ONCE as usize <= SLICES_MAX);
 
@@ -67,14 +68,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if moved { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Starts the requests that wait for the clock of the connection's world, once its movement has
-    /// ended. Returns whether it has ended.
+    /// Starts the requests that wait for the clock of the connection's world, once the movement of
+    /// the clock has ended. Returns whether the movement has ended.
     fn poll_movement(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(movement) = &mut self.movement else { return false };
         if Pin::new(&mut movement.1).poll(cx).is_pending() {
             return false;
         }
-        // Dropped after the requests have begun, because a running clock would overtake them.
+        // Dropped after the requests have started, because otherwise a running clock could move
+        // before they start.
         let ended = self.movement.take();
         while let Some(requested) = self.next_waiting() {
             self.start(requested);
@@ -287,7 +289,8 @@ impl<S> Link<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    /// Returns whether there are pushes. Returns an error if the connection should be closed.
+    /// Returns whether pushes are queued in the mailbox. Returns an error if the connection should
+    /// be closed.
     pub(super) fn look_into_mailbox(&mut self, cx: &Context<'_>) -> Result<bool, End> {
         let mail = self.session.as_ref().map_or(Mail::Nothing, |session| session.mailbox.look(cx));
         self.mail_bytes = match mail {
@@ -357,7 +360,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         true
     }
 
-    /// Queues a ping. In a world, it carries the number of the last push.
+    /// Queues a ping. In a world, the ping carries the number of the last push.
     fn ping(&mut self) {
         self.note_work(Instant::now());
         let flow = self.session.as_mut().and_then(|session| session.flow.as_mut());

@@ -73,7 +73,8 @@ async fn push(far: &mut Far) -> (String, i64, String) {
     }
 }
 
-/// Returns the second that a quote of the clock shows. Asserts that no push precedes the response.
+/// Returns the time of the clock in a quote, in seconds after the open. Asserts that no push
+/// precedes the response.
 async fn clock(far: &mut Far) -> i64 {
     let request = SymbolsRequest { symbol: vec!["CLOCK.WORLD".to_owned()] };
     let answer: QuoteResponse = far.ask(QUOTE, &request).await.unwrap();
@@ -97,7 +98,7 @@ async fn w7_at_speed_60_the_next_minute_is_pushed_after_one_second() {
         let request =
             SubscribeRequest { symbol: vec!["700.HK".to_owned()], sub_type: vec![1, 4], is_first_push: true };
         far.ask::<SubscriptionsResponse>(SUBSCRIBE, &request).await.unwrap();
-        // The call waits until the pushes are written.
+        // A step does not return before the pushes are written, so it runs on another thread.
         let (core, stepping) = (house.core.clone(), world.clone());
         let step = move || world_changes::step(&core, &stepping, Target::To(Timestamp(OPEN)), None);
         tokio::task::spawn_blocking(step).await.unwrap().unwrap();

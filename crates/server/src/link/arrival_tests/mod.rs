@@ -65,13 +65,13 @@ impl Market {
         self.far.ask::<SubscriptionsResponse>(SUBSCRIBE, &request).await.unwrap();
     }
 
-    /// Moves the clock to a second after 09:32, and publishes due pushes.
+    /// Moves the clock to `at` seconds after 09:32, and publishes due pushes.
     fn tick(&self, at: i64) {
         self.set(at);
         pushes::publish(&self.house.core).unwrap();
     }
 
-    /// Returns the response of command 11.
+    /// Returns the quote in the response of command 11.
     async fn answer(&mut self, symbol: &str) -> quote::Quote {
         let request = SymbolsRequest { symbol: vec![symbol.to_owned()] };
         let answer: QuoteResponse = self.far.ask(QUOTE, &request).await.unwrap();
@@ -83,7 +83,7 @@ impl Market {
         Head { source: "feed", seq: Some(seq), gap: false, build }
     }
 
-    /// Commits a row at a second after 09:32, merges and publishes it.
+    /// Commits, merges and publishes a row at `at` seconds after 09:32.
     fn ingest(
         &self,
         at: i64,
@@ -97,7 +97,7 @@ impl Market {
         self.ingest_all(at, vec![input]);
     }
 
-    /// Commits a batch of rows, merges and publishes it.
+    /// Commits, merges and publishes a batch of rows.
     fn ingest_all(&self, at: i64, rows: Vec<CandleInput>) {
         let now = self.set(at);
         let ingest = &self.house.core.ingest;
@@ -106,7 +106,7 @@ impl Market {
         self.publish(now);
     }
 
-    /// Commits trades of AAPL.US, each with its second after 09:32, merges and publishes them.
+    /// Commits, merges and publishes trades of AAPL.US, each with its second after 09:32.
     fn ingest_trades(&self, at: i64, trades: &[(i64, &str, i64)], build: bool) {
         self.ingest_trades_of("AAPL.US", at, trades, build);
     }
@@ -225,7 +225,7 @@ async fn i1_i2_i3_partial_minutes_are_pushed_as_prints() {
     let expected = [("190.100", 0, 41), ("190.325", 300, 41), ("190.326", 500, 41), ("190.200", 0, 41)];
     assert_eq!(market.prints().await, prints(&expected));
     assert_eq!(market.quote().await.current_volume, 800);
-    // I4: an unchanged row pushes nothing, whether its number is new or repeated.
+    // I4: an unchanged row pushes nothing, whether the number of its batch is new or repeated.
     market.ingest(42, "AAPL.US", minute, "190.3 190.6 190.1 190.2 2000 380760.5", Some(false));
     market.seq.fetch_sub(1, Ordering::AcqRel);
     market.ingest(43, "AAPL.US", minute, "190.3 190.6 190.1 190.2 2000 380760.5", Some(false));
@@ -309,7 +309,7 @@ async fn a_candle_after_its_single_trades_pushes_only_the_difference() {
     assert_eq!(market.prints().await, prints(&[("190.600", 0, 20), ("190.500", 200, 20)]));
     let quote = market.quote().await;
     assert_eq!((quote.volume, quote.current_volume, quote.timestamp), (4307, 200, M + 20));
-    // A trade after a candle of its minute.
+    // This trade follows a candle of the same minute.
     market.ingest_trades(31, &[(30, "190.6", 50)], false);
     assert_eq!(market.prints().await, prints(&[("190.600", 50, 30)]));
     market.ingest(40, "AAPL.US", minute, "190.2 190.6 190.2 190.6 350 66650", Some(true));
@@ -351,7 +351,7 @@ async fn candles_and_single_trades_of_a_minute_are_counted_once() {
     assert_eq!(market.quote().await.current_volume, 700);
     market.ingest_trades(25, &[(22, "190.2", 50)], false);
     assert_eq!(market.prints().await, prints(&[("190.200", 50, 22)]));
-    // The candle does not have the low of the trade.
+    // The candle does not include the low of the trade.
     market.ingest(30, "AAPL.US", minute, "190.3 190.6 190.3 190.5 1300 247540", Some(false));
     assert_eq!(market.quote().await.volume, 5307);
     assert_eq!(market.house.core.metrics.pushes.unreachable_minutes(), 1);
@@ -386,14 +386,14 @@ async fn a_damaged_security_does_not_stop_the_pushes_of_others() {
     assert_eq!(market.prints().await, prints(&[("190.200", 100, 3)]));
     market.quote().await;
     market.nothing_more().await;
-    // At the end of the day, too.
+    // The daily candle of the other security is pushed, too.
     market.ingest(60, "AAPL.US", (Grain::Day, MIDNIGHT), "190 192 189 191 1000000 190500000", None);
     market.tick(END);
     assert_eq!(market.quote().await.last_done, "191.000");
 }
 
 #[tokio::test]
-async fn a_candle_does_not_end_the_trades_of_the_next_minute() {
+async fn a_candle_of_an_earlier_minute_changes_only_the_quote() {
     let mut market = Market::subscribed("AAPL.US").await;
     market.quote().await;
     market.ingest_trades(63, &[(3, "190.2", 100), (62, "190.4", 10)], false);
@@ -401,7 +401,7 @@ async fn a_candle_does_not_end_the_trades_of_the_next_minute() {
     assert_eq!(market.quote().await.volume, 4107);
     assert_eq!(market.prints().await, prints(&[("190.400", 10, 62)]));
     assert_eq!(market.quote().await.volume, 4117);
-    // Clients cannot add to a minute before their newest one, so only the quote includes the
+    // Clients cannot add to a minute before their newest minute, so only the quote includes the
     // difference.
     market.ingest(65, "AAPL.US", (Grain::Minute, M), "190.2 190.2 190.2 190.2 100 19020", Some(true));
     market.nothing_more().await;
@@ -416,7 +416,7 @@ async fn a_candle_does_not_end_the_trades_of_the_next_minute() {
 }
 
 #[tokio::test]
-async fn a_late_row_does_not_hide_a_newer_one_of_its_batch() {
+async fn a_late_row_and_a_newer_row_of_one_batch_are_both_pushed() {
     let mut market = Market::subscribed("AAPL.US").await;
     market.quote().await;
     let row = |time: i64, figures: &str| CandleInput {
@@ -529,7 +529,7 @@ async fn a_new_status_is_pushed_at_half_past_nine() {
     assert_eq!(suspended, expected);
     assert!(suspended.sequence > first.sequence);
     assert_eq!(market.answer("AAPL.US").await.trade_status, suspended.trade_status);
-    // Another subscriber begins with the status, and it is not repeated.
+    // A new subscription begins with this status, and the status is not pushed again.
     market.subscribe("AAPL.US", true).await;
     assert_eq!(market.quote().await, suspended);
     market.tick(half_past + 600);
@@ -704,7 +704,7 @@ async fn trades_missed_during_a_disconnection_are_sent_once() {
 }
 
 #[tokio::test]
-async fn a_minute_continues_its_trades_or_counts_as_unreachable() {
+async fn a_candle_that_contradicts_its_trades_counts_as_unreachable() {
     let mut market = Market::subscribed("AAPL.US").await;
     market.quote().await;
     market.ingest_trades(10, &[(3, "190.2", 100), (8, "190.4", 50)], false);
@@ -713,7 +713,7 @@ async fn a_minute_continues_its_trades_or_counts_as_unreachable() {
         market.quote().await;
     }
     market.nothing_more().await;
-    // The rest of a minute that continues its trades.
+    // A candle that continues its trades pushes only the rest of the minute.
     market.ingest(60, "AAPL.US", (Grain::Minute, M), "190.2 190.5 190.2 190.4 250 47590", Some(true));
     assert_eq!(
         market.prints().await,
@@ -744,7 +744,7 @@ async fn a_minute_without_a_candle_is_shown_as_the_fold_of_its_trades() {
     }
     let answer = market.answer("AAPL.US").await;
     assert_eq!((answer.last_done.as_str(), answer.volume, answer.timestamp), ("190.400", 4157, M + 8));
-    // Also after the end of the minute, for a new subscriber, and after a late trade.
+    // The same holds after the end of the minute, for a new subscriber, and after a late trade.
     market.tick(70);
     assert_eq!(market.answer("AAPL.US").await.volume, 4157);
     market.ingest_trades(71, &[(65, "190.5", 10)], false);
@@ -762,7 +762,7 @@ async fn a_minute_without_a_candle_is_shown_as_the_fold_of_its_trades() {
 }
 
 #[tokio::test]
-async fn a_first_push_continues_the_numbers_after_a_restart() {
+async fn sequence_numbers_continue_after_a_restart() {
     let mut market = Market::subscribed("AAPL.US").await;
     let mut last = market.quote().await.sequence;
     let minute = (Grain::Minute, M);
@@ -772,7 +772,7 @@ async fn a_first_push_continues_the_numbers_after_a_restart() {
     assert!(pushed.sequence > last);
     last = pushed.sequence;
     for round in 0..3_i64 {
-        // Another process on the same files.
+        // A restart: a new core opens the same files.
         let clock = market.now.clone();
         let market_clock = Arc::new(move || AsOf::Live(Timestamp(clock.load(Ordering::Acquire))));
         market.house = market.house.under(market_clock);
@@ -787,7 +787,7 @@ async fn a_first_push_continues_the_numbers_after_a_restart() {
         assert!(pushed.sequence > last);
         last = pushed.sequence;
     }
-    // The push at the end of the day is numbered by its time.
+    // The sequence number of the push at the end of the day is derived from its time.
     market.ingest(300, "AAPL.US", (Grain::Day, MIDNIGHT), "190 192 189 191 1000000 190500000", None);
     market.tick(END);
     let end = market.quote().await.sequence;
@@ -801,11 +801,11 @@ async fn a_first_push_continues_the_numbers_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_batch_that_is_merged_after_a_subscription_has_higher_numbers() {
+async fn a_batch_that_is_merged_after_a_subscription_has_higher_sequence_numbers() {
     let mut market = Market::connected().await;
     let minute = (Grain::Minute, M);
     market.ingest(5, "AAPL.US", minute, "190.3 190.3 190.3 190.3 500 95150", Some(false));
-    // Merged by another process, and not published by this one.
+    // This batch is committed but not merged yet.
     let now = market.set(20);
     let row = CandleInput {
         symbol: "AAPL.US".parse().unwrap(),
@@ -825,10 +825,11 @@ async fn a_batch_that_is_merged_after_a_subscription_has_higher_numbers() {
 }
 
 #[tokio::test]
-async fn seconds_with_many_trades_have_unique_numbers() {
+async fn trade_pushes_of_a_second_with_many_trades_have_ascending_sequence_numbers() {
     let mut market = Market::subscribed("AAPL.US").await;
     market.quote().await;
-    // More trades of one second than numbers for its first row, with another second in between.
+    // The second has more trades than the first row has sequence numbers for. A trade of another
+    // second is in between.
     let mut trades = vec![(3, "190.2", 1); 4_998];
     trades.insert(1, (4, "190.3", 7));
     market.ingest_trades(10, &trades, false);

@@ -10,7 +10,7 @@ use wire::quote::{
 
 use super::*;
 
-/// Decimals of the prices in prints.
+/// Number of decimals of the prices in prints.
 const DECIMALS: usize = 8;
 /// 2026-07-15 09:30:00 in New York.
 const OPEN: i64 = M - 120;
@@ -73,13 +73,13 @@ impl Built {
     }
 }
 
-/// Returns the stamp of the candle that contains a time. Candles are counted from the open at
+/// Returns the timestamp of the candle that contains `time`. Candles are aligned to the open at
 /// 09:30.
 fn begin(time: i64, minutes: i64) -> i64 {
     time - (time - OPEN).rem_euclid(minutes * 60)
 }
 
-/// State of a minute at the feed. Prices and turnover are in cents.
+/// State of a minute as the feed reports it. Prices and turnover are in cents.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     prices: [i64; 4],
@@ -117,7 +117,7 @@ impl Market {
         answer.candlesticks.last().unwrap().clone()
     }
 
-    /// Compares the responses of commands 18, 26 and 27 with those of 11 and 19.
+    /// Asserts that the responses of commands 18, 26 and 27 agree with those of commands 11 and 19.
     async fn others(&mut self, minute: &Candlestick, last: &PushQuote, context: &str) {
         let symbol = "AAPL.US".to_owned();
         let line: IntradayResponse = {
@@ -197,7 +197,8 @@ async fn responses_equal_the_state_built_from_pushes_of_random_batches() {
             *is_built |= begin(stamp, minutes) == stamp;
         }
         let mut is_correct = true;
-        // Whether clients have the same state as the responses. A candle hides the trades after it.
+        // Whether the responses include all rows so far. They exclude single trades after a candle
+        // of the same minute.
         let (mut is_shown, mut has_candle) = (true, false);
         let mut at = start;
         for _ in 0..2 + rng.below(5) {
