@@ -1,5 +1,5 @@
-//! Publishes ingested rows under the machine clock. Every node computes the pushes from the
-//! committed batches, whose sequence numbers are stored with them.
+//! Publishes ingested rows under the machine clock. Every node computes the same pushes from the
+//! committed batches, with which their sequence numbers are stored.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,11 +33,11 @@ struct Security {
     status: TradeStatus,
     /// The newest minute of each session, by session code.
     lanes: [Option<Lane>; LANES],
-    /// The newest minute of each session as clients have built it, if it differs from the stored
-    /// candle: because clients received single trades that the candle may not include, or a candle
+    /// The newest minute of each session in the state of clients, if it differs from the stored
+    /// candle, because clients received single trades that the candle may not include, or a candle
     /// that does not continue these trades.
     traded: [Option<Traded>; LANES],
-    /// The last day whose daily candle was published after its end.
+    /// The last day whose daily candle was published at or after the end of the day.
     day: Option<Date>,
     /// The last quote of a daily candle.
     daily: Option<QuotePush>,
@@ -58,20 +58,20 @@ struct Lane {
     is_traded: bool,
 }
 
-/// Returns the sequence numbers before the pushes of a row of a batch.
+/// Returns the sequence numbers that precede the pushes of a row in a batch.
 pub(crate) fn numbers(commit: &Commit, row: usize) -> Sequence {
     let last = commit.numbers(row).start().saturating_sub(1);
     Sequence { quote: last, trades: last }
 }
 
-/// Returns the sequence number before a push that is due at an instant without a batch. Such pushes
-/// have lower numbers than the batches of that second.
+/// Returns the sequence number that precedes a push that is due at an instant without a batch. Such
+/// pushes have lower numbers than the batches of the same second.
 fn number_at(at: Timestamp) -> i64 {
     at.0.saturating_mul(MICROSECONDS).saturating_sub(2)
 }
 
 impl Arrivals {
-    /// Creates the state without securities, as of a batch.
+    /// Creates a state without securities that begins after a batch. `last` is this batch.
     pub(crate) fn after(through: i64, last: Option<&Commit>) -> Arrivals {
         let numbered = last.map_or(0, last_number);
         Arrivals { through: Some(through), numbered, securities: HashMap::new() }
@@ -98,8 +98,8 @@ impl Arrivals {
     }
 
     /// Returns the number of a security's last push, or the number that the push would have had if
-    /// the security had subscribers. It is the same on every server. Returns `None` if no row of
-    /// the security was ingested.
+    /// the security had subscribers. The number is the same on every server. Returns `None` if no
+    /// row of the security was ingested.
     pub(crate) fn number(&self, symbol: &Symbol) -> Option<i64> {
         self.securities.get(symbol).map(|security| security.number).filter(|number| *number > 0)
     }
@@ -113,7 +113,7 @@ impl Arrivals {
     }
 
     /// Returns the state of a security's current minute or day at an instant, in the sessions for
-    /// which `sees` returns true. Its sequence number is 0 if it was not pushed.
+    /// which `sees` returns true. The sequence number of a state that was not pushed is 0.
     pub(crate) fn running(
         &self,
         venue: &Venue,
@@ -237,8 +237,9 @@ impl Arrivals {
         Ok(dues)
     }
 
-    /// Gives the last quote of each security in a batch the last number that the batch reserves for
-    /// the security. Servers that did not compute this quote can then derive its number.
+    /// Sets the sequence number of the last quote of each security in a batch to the last number
+    /// that the batch reserves for the security. Servers that did not compute this quote can then
+    /// derive its number.
     fn end_numbers(&mut self, commit: &Commit, dues: &mut [Due]) {
         let last = commit.last_numbers();
         let mut without_quote: HashSet<&Symbol> = last.keys().copied().collect();
@@ -305,8 +306,8 @@ impl Arrivals {
         Ok(security.marked((pushes, is_unreachable)))
     }
 
-    /// Replaces the error of reading a damaged security by `None`, so that it does not stop the
-    /// pushes of other securities. Its state is read again with its next row.
+    /// Replaces the error of reading a damaged security by `None`, so that the error does not stop
+    /// the pushes of other securities. The state of the security is read again with its next row.
     pub(crate) fn unless_damaged<T>(
         &mut self,
         reader: &mut Reader,
@@ -324,7 +325,7 @@ impl Arrivals {
         }
     }
 
-    /// Returns the state of a security. A new one, for whose first row subscribers have waited, is
+    /// Returns the state of a security. If this is the first row of the security, its state is
     /// added without published quotes.
     fn security(
         &mut self,
@@ -346,7 +347,7 @@ impl Arrivals {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Builds {
     Nothing,
-    /// Together with later trades of the batch.
+    /// Candles are built together with later trades of the batch.
     Later,
     Now,
 }
@@ -354,15 +355,15 @@ enum Builds {
 /// The trades of one security and second in a batch.
 pub(crate) struct TradesOfSecond<'a> {
     pub(crate) symbol: &'a Symbol,
-    /// The sequence numbers before their pushes.
+    /// The sequence numbers that precede the pushes of these trades.
     pub(crate) sequence: Sequence,
     pub(crate) trades: Vec<Trade>,
 }
 
 /// Groups the trades of a batch by security and second, in the order of their first rows. The
-/// numbers of a second begin with the number of its first row, or after the numbers of the
-/// security's previous second. The rows of a second may be far apart, and need more numbers than
-/// the first row has.
+/// sequence numbers of a second begin with the number of its first row, or after the numbers of the
+/// security's previous second if those are higher. The trades of a second may be far apart in the
+/// batch, and their pushes may need more numbers than the first row reserves.
 pub(crate) fn by_second(commit: &Commit, is_subscribed: impl Fn(&Symbol) -> bool) -> Vec<TradesOfSecond<'_>> {
     let mut seconds: Vec<TradesOfSecond<'_>> = Vec::new();
     let mut places: HashMap<(&Symbol, Timestamp), usize> = HashMap::new();
@@ -384,14 +385,15 @@ pub(crate) fn by_second(commit: &Commit, is_subscribed: impl Fn(&Symbol) -> bool
         let used = used.entry(symbol).or_default();
         let before = sequence.quote.max(*used);
         *sequence = Sequence { quote: before, trades: before };
-        // At most one quote.
+        // Quotes have separate numbers, and each second has at most one quote.
         let pushes = trades.len().div_ceil(PRINTS_MAX);
         *used = before.saturating_add(i64::try_from(pushes).unwrap_or(i64::MAX));
     }
     seconds
 }
 
-/// Returns the minute of a trade. Trades of a closing auction are in the minute that ends the hours.
+/// Returns the minute of a trade. Trades of a closing auction belong to the minute that ends the
+/// trading hours.
 pub(crate) fn minute_of(venue: &Venue, trade: &Trade) -> Option<Minute> {
     let place = TradeHours::new(venue).place(trade.time).ok()?;
     Minute::of(venue, place.minute?)
@@ -445,7 +447,7 @@ impl Security {
                 security.daily = security.running_day(venue, symbol, (&candle, day), now);
             }
         }
-        // Pushes that are due without a batch are numbered by their time.
+        // Pushes that are due without a batch have sequence numbers derived from their time.
         if security.number > 0 {
             let due = security.day.map(|day| venue.day_end(day)).into_iter().chain(changed_at).max();
             security.number = due.map_or(security.number, |at| security.number.max(number_at(at) + 1));
@@ -453,8 +455,8 @@ impl Security {
         Ok(security)
     }
 
-    /// Returns the newest minute of each session as clients have built it, if it has single trades
-    /// and no candle.
+    /// Returns the newest minute of each session in the state of clients, if the minute has single
+    /// trades and no candle.
     fn traded_now(
         &self,
         history: &History,
@@ -482,12 +484,12 @@ impl Security {
         Ok(traded)
     }
 
-    /// Returns the numbers before the pushes that are due at an instant without a batch.
+    /// Returns the sequence numbers that precede the pushes due at an instant without a batch.
     fn scheduled(&self, at: Timestamp) -> Sequence {
         Sequence { quote: number_at(at).max(self.number), trades: 0 }
     }
 
-    /// Sets the number of the last quote.
+    /// Changes the sequence number of the last quote from `before` to `number`.
     fn renumber(&mut self, before: i64, number: i64) {
         let lanes = self.lanes.iter_mut().flatten().map(|lane| &mut lane.last);
         if let Some(last) = lanes.chain(&mut self.daily).find(|last| last.sequence == before) {
@@ -495,12 +497,12 @@ impl Security {
         }
     }
 
-    /// Returns the last quotes of the sessions and of the day.
+    /// Returns the last quotes of the sessions and the last quote of the daily candle.
     fn quotes(&self) -> impl Iterator<Item = &QuotePush> {
         self.lanes.iter().flatten().map(|lane| &lane.last).chain(&self.daily)
     }
 
-    /// Records a quote that repeats the last one with a new status.
+    /// Records a quote that repeats the last quote with a new status.
     fn note(&mut self, push: &QuotePush) {
         let lanes = self.lanes.iter_mut().flatten().map(|lane| &mut lane.last);
         let same = |last: &&mut QuotePush| (last.session, last.time) == (push.session, push.time);
@@ -510,7 +512,7 @@ impl Security {
         }
     }
 
-    /// Sets the status of quotes.
+    /// Sets the current status in the quotes of some pushes.
     fn marked(&self, (mut pushes, is_unreachable): Pushes) -> Pushes {
         for push in &mut pushes {
             if let Push::Quote(quote) = push {
@@ -520,9 +522,9 @@ impl Security {
         (pushes, is_unreachable)
     }
 
-    /// Returns the quote of a daily candle whose day is not over. Its figures are those of the day
-    /// only while there are no minutes in regular hours. It has no growth, because clients add the
-    /// growth of an index to a minute.
+    /// Returns the quote of a daily candle before the end of its day. The candle's figures are
+    /// those of the day only while there are no minutes in regular hours. The quote has no growth,
+    /// because clients add the growth of an index to a minute.
     fn running_day(
         &self,
         venue: &Venue,
@@ -587,9 +589,9 @@ impl Security {
         let Traded { published: sent, counted, .. } = built.unwrap_or(Traded::new(&minute, published));
         let mut outcome = Update { published: sent, counted, ..update }.publish(sequence);
         if built.is_some() {
-            // Clients retain the minute that they have built until a candle continues it.
+            // Clients retain the minute built from single trades until a candle continues it.
             traded.take_if(|_| !outcome.is_correction);
-            // Single trades have no quote, so the growth is that of the complete candle.
+            // Single trades had no quote, so the growth is that of the complete candle.
             outcome.pushes.retain(|push| matches!(push, Push::Trades(_)));
             if published.is_none_or(|published| published.candle != *candle) {
                 outcome.pushes.push(update.after_trades(outcome.published.last_at, sequence));
@@ -605,8 +607,8 @@ impl Security {
         Ok((outcome.pushes, outcome.is_correction && built.is_some()))
     }
 
-    /// Publishes a daily candle. Before the end of its day, its figures are those of the day only
-    /// if there are no minutes. A second version after the end is tagged.
+    /// Publishes a daily candle. Before the end of its day, the candle's figures are those of the
+    /// day only if there are no minutes. A second version after the end of the day is tagged.
     fn day(
         &mut self,
         venue: &Venue,
@@ -630,7 +632,8 @@ impl Security {
         self.end_of_day(venue, &arrived.symbol, &arrived.candle, sequence)
     }
 
-    /// Publishes a daily candle whose day is over, unless the same one was published.
+    /// Publishes a daily candle at or after the end of its day, unless the same candle was already
+    /// published.
     fn end_of_day(
         &mut self,
         venue: &Venue,
@@ -677,8 +680,8 @@ impl Security {
         }
     }
 
-    /// Publishes the quote after single trades of a minute without a candle. The fold of its trades
-    /// serves as the candle. All trades are of one second.
+    /// Publishes the quote after single trades of a minute without a candle, for which the fold of
+    /// the minute's trades is used. All trades are of the same second.
     fn folded(
         &mut self,
         history: &History,
@@ -736,8 +739,8 @@ impl Security {
     }
 
     /// Publishes the quotes of minutes that were built from trades. Also returns whether the newest
-    /// minute differs from the one that clients have built, because they also received candles of
-    /// it.
+    /// minute differs from the state of clients, because clients also received candles of this
+    /// minute.
     fn rebuilt(
         &mut self,
         history: &History,
@@ -781,7 +784,7 @@ impl Security {
     }
 }
 
-/// Returns the minute that clients have built from its stored trades.
+/// Returns the state of clients for a minute of which they received all stored trades.
 fn of_trades(
     history: &History,
     reader: &mut Reader,
@@ -797,8 +800,9 @@ fn of_trades(
 }
 
 /// Publishes the figures after a late or corrected minute, without trades, because trades cannot be
-/// reverted. Rows after `arrived` may be stored already, so the newest minute is that of the lane,
-/// unless it is the corrected one. Without `arrived`, trades of an earlier minute have arrived.
+/// reverted. Rows after `arrived` may be stored already, so the newest minute is read from the
+/// lane, unless it is the corrected minute. `arrived` is `None` if trades of an earlier minute have
+/// arrived.
 fn correct(
     history: &History,
     reader: &mut Reader,
@@ -825,7 +829,7 @@ fn correct(
 }
 
 impl Lane {
-    /// Reads the minutes of a trading day in one session. Returns `None` if there are none.
+    /// Reads the minutes of a trading day in one session. Returns `None` if there are no minutes.
     fn read(
         history: &History,
         reader: &mut Reader,

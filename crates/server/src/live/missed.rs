@@ -1,6 +1,6 @@
-//! Recomputes pushes that a client missed under the machine clock from the batches of the last ten
-//! minutes: those between its candle request and its subscription, and those that its previous
-//! connection did not receive. They have their original sequence numbers.
+//! Recomputes the pushes that a client missed under the machine clock: pushes between its candle
+//! request and its subscription, and pushes that its previous connection did not receive. They are
+//! computed from the batches of the last ten minutes and have their original sequence numbers.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,8 +13,8 @@ use store::Reader;
 use super::arrivals::{TradesOfSecond, by_second, minute_of, numbers};
 use crate::ingest::Ingest;
 
-/// Maximum number of rows in memory. They take about thirty megabytes, and a feed of five thousand
-/// rows per second fills them in forty seconds.
+/// Maximum number of rows in memory. This many rows take about thirty megabytes, and a feed of five
+/// thousand rows per second reaches the limit in forty seconds.
 const ROWS_MAX: usize = 200_000;
 /// How long a row is available, in seconds.
 const KEPT_S: i64 = 600;
@@ -28,7 +28,7 @@ const LANES: usize = Session::ALL.len();
 pub(crate) enum Missed {
     /// After this batch.
     After(i64),
-    /// From this sequence number on.
+    /// Starting at this sequence number.
     From(i64),
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Recent {
 struct Row {
     batch: i64,
     at: Timestamp,
-    /// The sequence numbers before the pushes of the row.
+    /// The sequence numbers that precede the pushes of the row.
     sequence: Sequence,
     content: Content,
 }
@@ -88,7 +88,8 @@ impl Recent {
         Ok(())
     }
 
-    /// Returns the batch before the first one whose rows fit, counted back from `through`.
+    /// Returns the batch that precedes the oldest batch whose rows fit into memory, counted back
+    /// from `through`.
     fn first(ingest: &Ingest, reader: &mut Reader, through: i64) -> Result<i64, IngestError> {
         let (mut first, mut rows, mut newest) = (through, 0, None);
         while rows < ROWS_MAX && first > 0 {
@@ -146,7 +147,7 @@ impl Recent {
         };
         let venue = history.venue(symbol);
         let mut lanes: [Option<Lane>; LANES] = [None; LANES];
-        // The newest minute of each session as clients have built it from single trades.
+        // The newest minute of each session in the state of clients, if it has single trades.
         let mut traded: [Option<Traded>; LANES] = [None; LANES];
         let mut missing = Vec::new();
         for row in rows {
@@ -228,7 +229,8 @@ impl Lane {
     }
 }
 
-/// Returns the figures of a session before a minute. Trades have no figures.
+/// Returns the figures of a session before a minute. Returns `None` for [`Board::Security`], whose
+/// missed pushes are trades without figures.
 fn figures_before(
     history: &History,
     reader: &mut Reader,

@@ -1,15 +1,15 @@
-//! Quote subscriptions of this server's connections, and what their publishers remember. `pushes/`
+//! Quote subscriptions of this server's connections, and the state of their publishers. `pushes/`
 //! publishes.
 //!
-//! `subscriptions.rs` holds the subscriptions, `publisher.rs` the state of a publisher. The pushes of
-//! a set clock are computed from stored candles (`stored.rs`); those of the machine clock from
-//! ingested rows (`arrivals.rs`) and what the clock alone changes (`schedule.rs`). `missed.rs`
-//! recomputes what a client has missed. Each world has subscriptions and a publisher of its own
-//! ([`WorldLives`]).
+//! `subscriptions.rs` holds the subscriptions, and `publisher.rs` the state of a publisher. The
+//! pushes of a set clock are computed from stored candles (`stored.rs`). The pushes of the machine
+//! clock are computed from ingested rows (`arrivals.rs`) and from scheduled changes
+//! (`schedule.rs`). `missed.rs` recomputes pushes that a client has missed. Each world has its own
+//! subscriptions and publisher ([`WorldLives`]).
 //!
 //! There are two locks. The publisher's lock is held while pushes are computed and queued and while
-//! a connection subscribes, so that a new subscriber receives every push after its first one. The
-//! lock of the subscriptions is held for microseconds.
+//! a connection subscribes, so that a new subscriber receives every push after its first push. The
+//! lock of the subscriptions is held only for microseconds.
 
 mod arrivals;
 mod missed;
@@ -71,7 +71,7 @@ impl WorldLives {
         self.lock().values().cloned().collect()
     }
 
-    /// Returns the subscriptions and the queued pushes of all worlds.
+    /// Returns the number of subscriptions and queued pushes of all worlds.
     pub(crate) fn load(&self) -> PushLoad {
         self.all().iter().map(|live| live.load()).fold(PushLoad::default(), PushLoad::and)
     }
@@ -98,12 +98,12 @@ impl WorldLives {
 }
 
 impl Live {
-    /// Returns the notifier that publishes immediately.
+    /// Returns the notifier that makes the job publish immediately.
     pub(crate) fn sooner(&self) -> &Arc<Notify> {
         &self.sooner
     }
 
-    /// Returns the number of a new stream.
+    /// Returns the number for a new stream.
     pub(crate) fn number_stream(&self) -> u64 {
         self.streams.fetch_add(1, Ordering::Relaxed)
     }
@@ -129,7 +129,7 @@ impl Live {
         self.subscriptions().list_streams(of)
     }
 
-    /// Returns the subscriptions and the queued pushes.
+    /// Returns the number of subscriptions and queued pushes.
     pub(crate) fn load(&self) -> PushLoad {
         let subscriptions = self.subscriptions();
         let (mut load, mailboxes) = (subscriptions.load(), subscriptions.mailboxes());

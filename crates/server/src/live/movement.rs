@@ -1,4 +1,5 @@
-//! One movement of a clock: limits what it sends, and waits for slow clients.
+//! One movement of a clock, which limits the number of pushes per connection and may wait for slow
+//! clients.
 
 use std::collections::HashMap;
 use std::thread::sleep;
@@ -11,25 +12,26 @@ use crate::mailbox::Wakeups;
 
 /// Interval between checks of a slow client's queue.
 const SLOW_PAUSE: Duration = Duration::from_millis(1);
-/// Number of queued pushes after which the connections are woken while more pushes are queued.
+/// Number of queued pushes at which the connections are woken before all pushes are queued.
 const UNWOKEN_MAX: usize = 16_384;
-/// The same for one connection. A connection is not considered slow before it was woken.
+/// Number of queued pushes at which a single connection is woken. A connection is not considered
+/// slow before it was woken.
 const UNWOKEN_EACH_MAX: usize = 64;
 
 /// Whether a movement of the clock waits for clients that read slowly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlowReaders {
-    /// Waits while it queues pushes, for at most this time.
+    /// The movement waits while it queues pushes, for at most this time.
     AwaitedFor(Duration),
-    /// Does not wait, because one client must not delay others. A running world moves only when its
-    /// clients have taken the previous pushes.
+    /// The movement does not wait, because one client must not delay others. A running world moves
+    /// only after its clients have read the previous pushes.
     NotAwaited,
 }
 
 impl SlowReaders {
-    /// The server's clock, moved by a call.
+    /// For the server's clock when a request moves it.
     pub(crate) const OF_SERVER: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(5));
-    /// A step of a world, requested by a call.
+    /// For a step of a world that a request starts.
     pub(crate) const OF_STEP: SlowReaders = SlowReaders::AwaitedFor(Duration::from_secs(30));
 }
 
@@ -39,7 +41,7 @@ pub(crate) struct Movement {
     /// Maximum number of pushes to a connection.
     jump_max: usize,
     began: Instant,
-    /// Number of pushes for each connection, including those above the maximum.
+    /// Number of pushes for each connection, including pushes above the maximum.
     sent: HashMap<ConnectionId, usize>,
     /// Number of additional states and first pushes of each connection.
     states: HashMap<ConnectionId, usize>,
@@ -57,7 +59,7 @@ impl Movement {
         Movement { slow, jump_max, began, sent, states, quotes: 0, trades: 0, wakeups, unwoken: 0 }
     }
 
-    /// Counts a push for a connection. Returns whether it gets the push.
+    /// Counts a push for a connection. Returns whether the push is within the maximum.
     pub(crate) fn may_get(&mut self, connection: ConnectionId) -> bool {
         let sent = self.sent.entry(connection).or_default();
         *sent += 1;

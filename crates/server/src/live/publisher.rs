@@ -1,4 +1,5 @@
-//! What a publisher remembers between movements of its clock. `pushes/replay.rs` fills and uses it.
+//! State of a publisher between the movements of its clock. `pushes/replay.rs` updates and uses
+//! this state.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,10 +10,11 @@ use super::arrivals::Arrivals;
 use super::missed::Recent;
 use crate::worlds::PushHash;
 
-/// What was published, and the last quotes of subscribed securities.
+/// The state of a publisher: the instant up to which it has published, and the last quotes of
+/// subscribed securities.
 #[derive(Debug, Default)]
 pub(crate) struct Publisher {
-    /// All pushes up to this instant have been sent.
+    /// The instant up to which all pushes have been sent.
     pub(crate) until: Option<Timestamp>,
     /// The next market time at which something may be published. `None` before the first run.
     pub(crate) next: Option<Timestamp>,
@@ -23,7 +25,7 @@ pub(crate) struct Publisher {
     pub(crate) minute: i64,
     pub(crate) arrivals: Arrivals,
     pub(crate) recent: Recent,
-    /// The version of the accounts, and the market minute, at which all rights were checked.
+    /// Version of the accounts, and market minute, at which all rights were last checked.
     pub(crate) checked: Option<(i64, i64)>,
     /// Hash of the pushes of a world since its last step.
     pub(crate) hash: PushHash,
@@ -32,25 +34,25 @@ pub(crate) struct Publisher {
     pub(crate) steps: u64,
 }
 
-/// Pushes that are due after the last published instant, in order. Only worlds compute pushes
-/// ahead, because a world takes many small steps.
+/// Precomputed pushes that are due after the last published instant, in order. Only worlds
+/// precompute pushes, because a world takes many small steps.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
-    /// The securities of `dues`. `version` is the store version.
+    /// The securities of `dues`.
     pub(crate) symbols: Vec<Symbol>,
     pub(crate) version: i64,
-    /// All pushes up to this instant are in `dues`.
+    /// The instant up to which `dues` contains all pushes.
     pub(crate) through: Option<Timestamp>,
     pub(crate) dues: VecDeque<Due>,
-    /// The first trade after that instant.
+    /// The time of the first trade after `through`.
     pub(crate) next: Option<Timestamp>,
 }
 
-/// The last quote push of a security, which later subscribers get first.
+/// The last quote push of a security, which is the first push to later subscribers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Latest {
     pub(crate) of_any_session: Option<QuotePush>,
-    /// The same for connections without overnight pushes.
+    /// The last quote push for connections without overnight pushes.
     pub(crate) without_overnight: Option<QuotePush>,
 }
 
@@ -65,7 +67,8 @@ impl Ahead {
         self.dues.drain(..count).collect()
     }
 
-    /// Returns when the next push may be due. All pushes up to `until` were removed.
+    /// Returns the time at which the next push may be due. The pushes up to `until` must have been
+    /// taken.
     pub(crate) fn next_after(&self, until: Timestamp) -> Option<Timestamp> {
         let due = self.dues.front().map(|due| due.at);
         due.into_iter().chain(self.next).min().filter(|next| *next > until)

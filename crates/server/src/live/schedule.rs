@@ -1,9 +1,10 @@
-//! Scheduled changes of quotes under the machine clock: ends of days, and changes of status.
+//! Scheduled changes of quotes under the machine clock: ends of trading days, and changes of
+//! status.
 
 use history::status_begins;
 use market::{Date, Market, Timestamp, Venue, Venues};
 
-/// Maximum number of days to search. After a longer sleep of the machine, changes are missed.
+/// Maximum number of days to search. If the machine was suspended for longer, changes are missed.
 const DAYS_MAX: usize = 8;
 
 /// An instant at which quotes of a market may change without a new candle.
@@ -16,13 +17,13 @@ pub(crate) struct Scheduled {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Change {
-    /// The status of securities.
+    /// The status of securities changes.
     Status,
-    /// Daily candles of this day become known.
+    /// The daily candles of this day become visible.
     EndOfDay(Date),
 }
 
-/// Returns the instants after `after` and up to `until`, ascending.
+/// Returns the scheduled changes after `after` and up to `until`, in ascending order.
 pub(crate) fn scheduled(venues: &Venues, after: Timestamp, until: Timestamp) -> Vec<Scheduled> {
     let mut all: Vec<Scheduled> =
         Market::ALL.into_iter().flat_map(|market| of_market(venues.of(market), market, until)).collect();
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_day_has_a_status_and_every_trading_day_an_end() {
+    fn every_day_has_a_status_change_and_every_trading_day_an_end() {
         let venues = Venues::built_in().unwrap();
         let zone = venues.of(Market::Hk).zone();
         let at = |day: &str, minute: i64| zone.instant(day.parse().unwrap(), minute * 60);

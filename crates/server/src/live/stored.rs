@@ -6,7 +6,8 @@ use history::{History, HistoryError, status_changes};
 use market::{Candles, Session, Symbol, Timestamp, Trades, Venue};
 use store::Reader;
 
-/// Longest time from the start of a trading day to the stamp of one of its minutes, plus a margin.
+/// Maximum time in seconds from the start of a trading day to the timestamp of one of its minutes,
+/// plus a margin.
 const DAY_BEFORE: i64 = 30 * 3_600;
 /// Maximum number of trading days to skip in search of a visible price.
 const NIGHTS_MAX: usize = 16;
@@ -39,7 +40,7 @@ pub(crate) fn last_quote(
                 return Ok(latest);
             }
         }
-        // The minutes before this day, if it has only overnight hours or no published minute yet.
+        // Continue before this day if it has only overnight hours or no published minute yet.
         let Some(minute) = minute else { break };
         let begin = venue.trading_day(minute.time).map_or(minute.time, |day| venue.roll(day));
         before = Timestamp(begin.min(minute.time).0.saturating_sub(1));
@@ -53,7 +54,7 @@ pub(crate) fn next_trade(trades: &Trades, after: Timestamp) -> Option<Timestamp>
     trades.time.get(next).map(|time| Timestamp(*time))
 }
 
-/// Returns whether all connections see the session. Only some see the overnight session.
+/// Returns whether connections without overnight data receive pushes of the session.
 pub(crate) fn is_by_day(session: Session) -> bool {
     session != Session::Overnight
 }
@@ -68,7 +69,7 @@ pub(crate) struct Stored<'a> {
     /// All trades of the days that overlap the window, including later ones.
     trades: Option<Trades>,
     statuses: Vec<StatusChange>,
-    /// The last quote before the window, if the status changes in the window.
+    /// The last quote before the window, which is needed only if the status changes in the window.
     last: Option<QuotePush>,
 }
 
@@ -101,7 +102,7 @@ impl<'a> Stored<'a> {
     }
 
     /// Reads the data of a window in which every push is sent. If the status changes in the window,
-    /// this includes the last quote before it.
+    /// the data includes the last quote before the window.
     pub(crate) fn read_window(
         history: &'a History,
         reader: &mut Reader,
@@ -116,7 +117,8 @@ impl<'a> Stored<'a> {
         Ok(stored)
     }
 
-    /// Returns whether the security's status changes after an instant and up to another.
+    /// Returns whether the security's status changes in the range `after` (exclusive) to `until`
+    /// (inclusive).
     fn changes_status(&self, after: Timestamp, until: Timestamp) -> bool {
         self.statuses.iter().any(|change| after < change.at && change.at <= until)
     }

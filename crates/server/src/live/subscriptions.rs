@@ -1,4 +1,4 @@
-//! The subscriptions of all connections, with the limit of each account.
+//! The subscriptions of all connections, and the limit on the subscriptions of each account.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -12,7 +12,8 @@ use market::{Date, Session, Symbol, Timestamp};
 use crate::mailbox::{Kick, Mailbox, Wakeups};
 use crate::metrics::PushLoad;
 
-/// Maximum number of open streams per account. A visible page has one, and a hidden tab has none.
+/// Maximum number of open streams per account. A visible page has one stream, and a hidden tab has
+/// none.
 pub(crate) const STREAMS_MAX: usize = 8;
 /// Offset of stream ids, above all connection ids.
 const STREAM: u64 = 1 << 63;
@@ -27,7 +28,7 @@ pub(crate) struct Subscriptions {
     connections: HashMap<ConnectionId, Subscriber>,
     /// Connections that subscribe to the clock.
     clocks: BTreeSet<ConnectionId>,
-    /// The connections of each account. No set is empty.
+    /// The connections of each account. Accounts without connections have no entry.
     accounts: HashMap<AccountId, BTreeSet<ConnectionId>>,
     /// The last quotes of subscribed securities by session, under the machine clock.
     last_quotes: HashMap<Symbol, LastQuotes>,
@@ -48,7 +49,7 @@ struct Subscriber {
     mailbox: Mailbox,
     /// Whether overnight pushes are sent.
     overnight: bool,
-    /// Recent candle requests, newest last.
+    /// Symbols that were left out of the connection's requests.
     left_out: Vec<LeftOut>,
     /// The client across its connections; `None` for a stream.
     lineage: Option<Lineage>,
@@ -59,11 +60,11 @@ struct Subscriber {
 /// A stream as shown to its owner and to operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StreamInfo {
-    /// Streams of this server are numbered from 0.
+    /// Number of the stream. The streams of a server are numbered from 0.
     pub(crate) number: u64,
     pub(crate) account: AccountId,
     pub(crate) address: SocketAddr,
-    /// Machine time at which it was opened.
+    /// Machine time at which the stream was opened.
     pub(crate) since: Timestamp,
 }
 
@@ -81,8 +82,8 @@ const DEPARTED_KEPT: Duration = Duration::from_secs(600);
 /// Maximum number of closed connections with stored missing trades.
 const DEPARTED_MAX: usize = 4_096;
 
-/// A symbol of a request that was left out, with the reason. SDKs do not show it, so connection
-/// lists do.
+/// A symbol that was left out of a request, with the reason. SDKs do not show left-out symbols, so
+/// the list of connections does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     pub(crate) symbol: String,
@@ -92,7 +93,7 @@ pub(crate) struct LeftOut {
 /// The subscriptions of one connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subscribed {
-    /// Ascending by symbol.
+    /// Subscribed securities, ascending by symbol.
     pub(crate) list: Vec<(Symbol, SubTypes)>,
     /// Securities whose subscription is pending because they are not stored yet.
     pub(crate) waiting: Vec<Symbol>,
@@ -112,7 +113,7 @@ pub(crate) struct Recipient {
 }
 
 /// A request for the newest candles of a security (command 19). A client that subscribes right
-/// afterwards expects the pushes since then.
+/// afterwards expects the pushes since the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pull {
     pub(crate) symbol: Symbol,
@@ -147,8 +148,9 @@ impl Subscriptions {
         (u32::try_from(used.len()).unwrap_or(u32::MAX), new.len())
     }
 
-    /// Returns the number of securities to which only streams of an account subscribe on this
-    /// server: all of them, and those that a request does not name.
+    /// Returns the number of securities to which streams of an account subscribe on this server,
+    /// but no connection of the account does: the number of all these securities, and the number of
+    /// those that a request does not name.
     pub(crate) fn of_streams(&self, account: AccountId, requested: &[Symbol]) -> (usize, usize) {
         let of = |streams: bool| {
             let ids = self.of_account(account).filter(move |id| is_stream(*id) == streams);
@@ -161,8 +163,8 @@ impl Subscriptions {
         (only.len(), only.iter().filter(|symbol| !requested.contains(symbol)).count())
     }
 
-    /// Returns the securities of a request that exceed the account's limit, ascending. Symbols are
-    /// counted in ascending order.
+    /// Returns the securities of a request that exceed the account's limit, in ascending order.
+    /// Symbols in ascending order use up the limit.
     pub(crate) fn over_limit(&self, account: AccountId, symbols: &[Symbol], limit: u32) -> Vec<Symbol> {
         let used = self.used(account);
         let new: BTreeSet<&Symbol> = symbols.iter().filter(|symbol| !used.contains(symbol)).collect();
@@ -205,7 +207,7 @@ impl Subscriptions {
         }
     }
 
-    /// Stores which symbols of a request were left out, each symbol once.
+    /// Stores the symbols that were left out of a request, each symbol only once.
     pub(crate) fn leave_out(&mut self, connection: ConnectionId, left_out: Vec<LeftOut>) {
         let Some(subscriber) = self.connections.get_mut(&connection) else { return };
         subscriber.left_out.retain(|old| left_out.iter().all(|new| new.symbol != old.symbol));
@@ -221,7 +223,7 @@ impl Subscriptions {
     }
 
     /// Ends subscriptions of a connection, and removes their queued pushes. Returns the securities
-    /// that the connection no longer has in any type.
+    /// to which the connection is no longer subscribed with any type.
     pub(crate) fn unsubscribe(
         &mut self,
         connection: ConnectionId,
@@ -239,7 +241,7 @@ impl Subscriptions {
         symbols.iter().filter(|symbol| !is_left(symbol)).cloned().collect()
     }
 
-    /// Returns the connections, streams and securities with subscriptions.
+    /// Returns the numbers of connections, streams and securities with subscriptions.
     pub(crate) fn load(&self) -> PushLoad {
         let (mut connections, mut streams) = (0, 0);
         for id in self.registry.connections() {
@@ -261,15 +263,15 @@ impl Subscriptions {
         }
     }
 
-    /// Returns the subscribed connections with their callers. Streams check their rights
-    /// themselves.
+    /// Returns the subscribed connections with their callers. Streams are omitted, because they
+    /// check their rights themselves.
     pub(crate) fn callers(&self) -> Vec<(access::ConnectionId, access::Caller)> {
         let callers = self.connections.values();
         callers.filter_map(|subscriber| Some((subscriber.connection?, subscriber.who))).collect()
     }
 
     /// Ends a connection's subscriptions to securities that its account may no longer see, and
-    /// removes their queued pushes. Returns the securities.
+    /// removes their queued pushes. Returns these securities.
     pub(crate) fn restrict(
         &mut self,
         connection: ConnectionId,
@@ -325,7 +327,7 @@ impl Subscriptions {
         self.clocks.len()
     }
 
-    /// Queues a push of the clock for its subscribers, or for one of them.
+    /// Queues a push of the clock for all its subscribers, or only for the connection `to`.
     pub(crate) fn send_clock(&self, body: bytes::Bytes, to: Option<ConnectionId>) {
         let push = Arc::new(EncodedPush::of_clock(body));
         for connection in self.clocks.iter().filter(|id| to.is_none_or(|to| to == **id)) {
@@ -338,12 +340,12 @@ impl Subscriptions {
 
     /// Returns the number of an account's streams.
     pub(crate) fn streams(&self, account: AccountId) -> usize {
-        // Ids of streams are the largest.
+        // Ids of streams are greater than ids of connections.
         let connections = self.accounts.get(&account);
         connections.map_or(0, |of| of.range(stream_id(0)..).count())
     }
 
-    /// Describes a subscribed stream for lists.
+    /// Stores the description of a subscribed stream for lists.
     pub(crate) fn describe(&mut self, id: ConnectionId, info: StreamInfo) {
         if let Some(subscriber) = self.connections.get_mut(&id) {
             subscriber.stream = Some(info);
@@ -373,7 +375,8 @@ impl Subscriptions {
         }
     }
 
-    /// Ends the subscriptions of a closed connection, and stores which trades it did not receive.
+    /// Ends the subscriptions of a closed connection, and stores the first sequence number of the
+    /// trades that it did not receive.
     pub(crate) fn leave(&mut self, connection: ConnectionId, uptime: Duration) {
         let Some(subscriber) = self.connections.remove(&connection) else { return };
         self.clocks.remove(&connection);
@@ -407,7 +410,7 @@ impl Subscriptions {
         departed.missing.remove(symbol).filter(|_| uptime < departed.at + DEPARTED_KEPT)
     }
 
-    /// Records that a connection has all trades of a security up to a sequence number.
+    /// Records that a connection has received all trades of a security up to a sequence number.
     pub(crate) fn has_trades(&mut self, connection: ConnectionId, symbol: &Symbol, sequence: i64) {
         if let Some(subscriber) = self.connections.get_mut(&connection) {
             subscriber.trades.entry(symbol.clone()).or_insert(sequence);
@@ -423,15 +426,15 @@ impl Subscriptions {
         }
     }
 
-    /// Returns whether any connection receives a push.
+    /// Returns whether any connection subscribes to a push.
     pub(crate) fn is_wanted(&self, push: &Push) -> bool {
         let mut recipients = self.registry.recipients(push.symbol(), push.sub_type());
         let sees = |id| self.connections.get(&id).is_some_and(|subscriber| subscriber.sees(push.session()));
         recipients.any(sees)
     }
 
-    /// Queues a push for the subscribers for which `may_get` returns true. `wakeups` wakes them.
-    /// Returns the number of subscribers that got the push, and the longest queue.
+    /// Queues a push for the subscribers for which `may_get` returns true, and adds them to
+    /// `wakeups`. Returns the number of subscribers that got the push, and the longest queue.
     pub(crate) fn send(
         &mut self,
         push: Push,
@@ -449,7 +452,7 @@ impl Subscriptions {
             if !subscriber.sees(session) || !may_get(connection) {
                 continue;
             }
-            // Encoded once, for the first subscriber.
+            // The push is encoded only once, for the first subscriber.
             if encoded.is_none() {
                 encoded = push.take().map(|push| Arc::new(EncodedPush::new(push, &encode)));
             }
@@ -485,7 +488,7 @@ impl Subscriptions {
         self.last_quotes.retain(|symbol, _| symbols.binary_search(symbol).is_ok());
     }
 
-    /// Returns the time of the last quote of a session if it had these figures.
+    /// Returns the time of a session's last quote if that quote had these figures.
     pub(crate) fn last_time(
         &self,
         symbol: &Symbol,

@@ -1,8 +1,9 @@
 //! Publishes quotes to the subscriptions of `live/`.
 //!
-//! `request.rs` answers commands 5, 6 and 7. `replay.rs` publishes: the pushes of a set clock from
-//! stored candles, or those of ingested rows and what the machine clock alone changes. `stream.rs`
-//! sends pushes as server-sent events. The publisher of a world follows its clock ([`Channel`]).
+//! `request.rs` answers commands 5, 6 and 7. `replay.rs` publishes: under a set clock, the pushes
+//! of stored candles; under the machine clock, the pushes of ingested rows and of scheduled
+//! changes. `stream.rs` sends pushes as server-sent events. The publisher of a world follows the
+//! clock of the world ([`Channel`]).
 
 mod replay;
 mod request;
@@ -26,18 +27,20 @@ pub(crate) use replay::{PublishError, publish, publish_step, published_until};
 pub(crate) use request::{SubscriptionRequest, answer, is_subscription};
 pub(crate) use stream::{EventStream, StreamCredentials, StreamHandle, open};
 
-/// A clock with its subscriptions and its publisher. Everything that does not depend on the clock
-/// is in the core.
+/// A clock with its subscriptions and its publisher. The core contains everything that does not
+/// depend on the clock.
 #[derive(Debug)]
 struct Channel<'a> {
     core: &'a Core,
     live: &'a Live,
-    /// `None` for the server's clock.
+    /// The world whose clock this is; `None` for the server's clock.
     world: Option<Arc<World>>,
     slow: SlowReaders,
-    /// The connection that moves the clock. Its pushes are counted.
+    /// The connection that requested the movement of the clock. The pushes to this connection are
+    /// counted.
     mover: Option<ConnectionId>,
-    /// The instant to which the clock of a world is moving, while it still shows an earlier one.
+    /// The instant to which the clock of a world is moving, while the clock still shows an earlier
+    /// instant.
     moves_to: Option<Timestamp>,
 }
 
@@ -70,7 +73,7 @@ impl<'a> Channel<'a> {
         }
     }
 
-    /// Returns how the clock moves. The clock of a world is stopped between its movements.
+    /// Returns how the clock moves. The clock of a world is stopped between movements.
     fn pace(&self) -> ClockSpeed {
         match self.world {
             Some(_) => ClockSpeed::Standing,
@@ -98,7 +101,7 @@ fn with_channel<T>(
         State::Running => SlowReaders::NotAwaited,
         State::Created | State::Paused | State::Ended => SlowReaders::OF_STEP,
     };
-    // The clock does not move during `work`, so the first pushes precede those of the next
+    // The clock does not move during `work`, so the first pushes precede the pushes of the next
     // movement.
     let _operation = world.begin_operation();
     work(&Channel::of_world(core, &live, &world, slow))

@@ -23,17 +23,17 @@ use crate::refusal::Refusal;
 use crate::suspect::Suspect;
 use crate::worlds::{PushHash, World};
 
-/// Window of one part of a movement, so that a long movement does not read years of candles into
-/// memory.
+/// Length in seconds of the parts into which a long movement is split, so that it does not read
+/// years of candles into memory.
 const WINDOW: i64 = 86_400;
 const MICROSECONDS: i64 = 1_000_000;
 /// Maximum number of attempts to read the states of newly subscribed securities. An attempt is
 /// repeated if a batch was merged in the meantime.
 const LOADS_MAX: usize = 4;
-/// Space that repeated pushes leave in the queue of a new subscriber, mainly for the first pushes
-/// of a request.
+/// Number of free entries that repeated pushes leave in the queue of a new subscriber, mainly for
+/// the first pushes of a request.
 pub(super) const RESENT_ROOM: usize = 596;
-/// Maximum age of a candle request whose subsequent pushes are repeated, in market seconds.
+/// Maximum age in market seconds of a candle request whose subsequent pushes are repeated.
 const PULL_MAX: i64 = 86_400;
 
 /// The result of publishing.
@@ -41,11 +41,11 @@ const PULL_MAX: i64 = 86_400;
 pub(crate) struct Published {
     pub(crate) quotes: usize,
     pub(crate) trades: usize,
-    /// Pushes for the connection that moves the clock.
+    /// Number of pushes for the connection that requested the movement of the clock.
     pub(crate) of_mover: usize,
     /// The next market time at which something may be published, or `None` without subscribers.
     pub(crate) next: Option<Timestamp>,
-    /// Whether a connection received only the last states, because there were too many pushes.
+    /// Whether a connection received only the latest states, because there were too many pushes.
     pub(crate) has_jumped: bool,
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn publish_step(
 
 impl Publisher {
     /// Publishes due pushes before a subscription. Otherwise the client could count a change twice,
-    /// because it may have read candles of an instant whose pushes were not sent yet.
+    /// because it may already have read candles of an instant whose pushes were not sent yet.
     pub(super) fn publish_due(&mut self, core: &Channel<'_>) -> Result<(), PublishError> {
         let is_due = match core.as_of() {
             AsOf::Replay(now) => self.next.is_none_or(|next| next <= now),
@@ -206,8 +206,9 @@ impl Publisher {
         Ok(self.ahead.take(until))
     }
 
-    /// Ends subscriptions whose account has lost the right, after a change of accounts and every
-    /// minute, because a right may expire. A check takes a few microseconds per connection.
+    /// Ends subscriptions whose account has lost the right to them. The check runs after a change
+    /// of accounts, and every minute, because a right may expire. It takes a few microseconds per
+    /// connection.
     fn end_without_right(&mut self, core: &Channel<'_>, as_of: AsOf) {
         let Ok(version) = core.access.version_check() else { return };
         let state = Some((version, as_of.now().0.div_euclid(60)));
@@ -299,7 +300,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Prepares for a subscription to some securities.
+    /// Loads the state of securities before a subscription.
     pub(super) fn load_all(
         &mut self,
         core: &Channel<'_>,
@@ -311,9 +312,9 @@ impl Publisher {
                 self.load(core, symbol, as_of)?;
             }
             let AsOf::Live(now) = as_of else { return Ok(()) };
-            // One of these states may include a batch that was merged in the meantime. It must be
+            // A state may include a batch that was merged in the meantime. That batch must be
             // published before the subscription, so that no push has a lower number than the first
-            // one.
+            // push.
             let merged = core.with_reader(|reader| Ok::<_, HistoryError>(reader.view().ingest_applied()?))?;
             if self.arrivals.through >= Some(merged) {
                 return Ok(());
@@ -328,8 +329,8 @@ impl Publisher {
         symbols.iter().try_for_each(|symbol| self.load(core, symbol, as_of))
     }
 
-    /// Prepares for a subscription to a security. Under the machine clock, reads its state. Under a
-    /// set clock, reads when its next trade is pushed.
+    /// Loads the state of a security before a subscription. Under the machine clock, reads its
+    /// published state. Under a set clock, reads the time of its next trade.
     fn load(&mut self, core: &Channel<'_>, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
         let loaded = match as_of {
             AsOf::Live(now) => {
@@ -356,9 +357,9 @@ impl Publisher {
         self.steps
     }
 
-    /// Prepares for a subscription. For the first subscriber, pushes begin after now. For a later
-    /// one under the machine clock, due pushes are first sent to the others, so that it begins with
-    /// the stored state.
+    /// Prepares the publisher for a subscription. For the first subscriber, pushes begin after now.
+    /// For a later subscriber under the machine clock, due pushes are first sent to the other
+    /// subscribers, so that the new subscriber begins with the stored state.
     pub(super) fn begin(&mut self, core: &Channel<'_>, as_of: AsOf, is_first: bool) -> Result<(), Refusal> {
         let through = core.ingest.merged_through();
         if is_first || self.until.is_none() {
@@ -369,7 +370,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Begins to publish pushes after now and batches after `through`.
+    /// Starts publishing at pushes after now and at batches after `through`.
     fn begin_after(&mut self, core: &Channel<'_>, as_of: AsOf, through: i64) -> Result<(), Refusal> {
         let last = core.with_reader(|reader| core.ingest.commits(reader, through.saturating_sub(1), through));
         let last = last.map_err(PublishError::Ingest)?;
@@ -416,8 +417,8 @@ impl Publisher {
         }
     }
 
-    /// Returns the connections whose pending subscriptions the security of these pushes activates,
-    /// and adds the pushes to the hash of a world.
+    /// Adds the pushes to the hash of a world. Returns the connections whose pending subscriptions
+    /// to the security become active with these pushes.
     fn arrive(&mut self, core: &Channel<'_>, due: &Due) -> Vec<Arrival> {
         let mut subscriptions = core.live.subscriptions();
         let arrivals = subscriptions.registry.arrive(&due.symbol);
@@ -457,8 +458,8 @@ impl Publisher {
         movement.wakeups = wakeups;
         movement.count(kind, &sent);
         core.metrics.pushes.queued(kind, sent.count);
-        // A connection whose pending subscription becomes active gets the current state, and later
-        // pushes as usual.
+        // A connection whose pending subscription becomes active gets the current state instead of
+        // this push, and later pushes as usual.
         for arrival in arrivals {
             let wants = arrival.first_push == FirstPush::Wanted && arrival.types.contains(SubType::Quote);
             let sees = |quote: &QuotePush| {
@@ -473,7 +474,7 @@ impl Publisher {
         sent.slowest.filter(|_| sent.longest_queue >= core.limits.push_queue / 2)
     }
 
-    /// Sends the current states to the connections that exceeded the maximum of pushes of a
+    /// Sends the current states to the connections that exceeded the maximum number of pushes of a
     /// movement.
     fn send_final_states(&mut self, core: &Channel<'_>, movement: &mut Movement, as_of: AsOf) {
         for connection in movement.jumped().collect::<Vec<_>>() {
@@ -516,8 +517,8 @@ impl Publisher {
         Ok(())
     }
 
-    /// Queues the pushes between a candle request and the subscription that followed it. `types`
-    /// are the newly subscribed types.
+    /// Queues the pushes between a candle request and the subscription after it. `types` are the
+    /// newly subscribed types.
     pub(super) fn catch_up(
         &mut self,
         core: &Channel<'_>,
@@ -558,8 +559,8 @@ impl Publisher {
         Ok(())
     }
 
-    /// Queues the trades that a client's previous connection did not receive. `missing` is the
-    /// first sequence number. Afterwards, the connection has all trades up to the published
+    /// Queues the trades that a client's previous connection did not receive, starting at the
+    /// sequence number `missing`. Afterwards, the connection has all trades up to the published
     /// instant.
     pub(super) fn resend(
         &mut self,
@@ -652,7 +653,7 @@ impl Publisher {
                 }
                 other => other.clone(),
             };
-            // Under the machine clock, a part of the current minute or day may be stored.
+            // Under the machine clock, a partial state of the current minute or day may be stored.
             let running = |last: Option<QuotePush>, sees: fn(Session) -> bool| {
                 let running = self.arrivals.running(venue, symbol, at, sees).filter(|_| is_live);
                 let sequence = last.as_ref().map_or(0, |last| last.sequence);
@@ -665,14 +666,14 @@ impl Publisher {
             Ok::<_, HistoryError>(latest)
         })?;
         let latest = if overnight { latest.of_any_session } else { latest.without_overnight };
-        // Set clocks number the pushes by their instants.
+        // Under a set clock, pushes are numbered by their instants instead.
         let number = self.arrivals.number(symbol).filter(|_| matches!(as_of, AsOf::Live(_)));
         Ok(latest.map(|last| QuotePush { sequence: number.unwrap_or(last.sequence), ..last }))
     }
 }
 
-/// Returns how far a world computes pushes ahead: half an hour for one security, and less for
-/// several, to limit memory.
+/// Returns how many seconds ahead a world precomputes pushes: half an hour for one security, and
+/// less for several, to limit memory.
 fn ahead_s(securities: usize) -> i64 {
     1_800 / i64::try_from(securities).unwrap_or(i64::MAX).max(1)
 }
@@ -698,12 +699,12 @@ fn read_ahead(
     Ok(Ahead { symbols: symbols.to_vec(), version: 0, through: Some(through), dues: dues.into(), next })
 }
 
-/// Returns the queue length from which no more pushes are repeated.
+/// Returns the queue length at which no more pushes are repeated.
 fn resent_max(to: &Recipient) -> usize {
     to.mailbox.quotes_max().saturating_sub(RESENT_ROOM)
 }
 
-/// Returns the start of the next minute. Candles open and act at whole minutes.
+/// Returns the start of the next minute. Candles open and fill orders at whole minutes.
 fn next_minute(now: Timestamp) -> Timestamp {
     Timestamp(now.0.saturating_add(60 - now.0.rem_euclid(60)))
 }
@@ -718,7 +719,7 @@ fn end_without_right(core: &Channel<'_>, as_of: AsOf) {
                 core.live.subscriptions().close_revoked(ConnectionId(connection.number()));
                 None
             }
-            // The account cannot be read at the moment.
+            // The account cannot be read now, so its subscriptions stay.
             Err(_) => continue,
         };
         let holds =

@@ -28,19 +28,19 @@ const MALFORMED: &str = "malformed";
 const OPTION: &str = "option";
 const WRONG_REGION: &str = "wrong region";
 const OVER_LIMIT: &str = "over the limit";
-/// Maximum number of securities in a note about a subscription.
+/// Maximum number of securities named in a log line about a subscription.
 const NAMED_MAX: usize = 20;
 /// The queue has room for the first pushes of a request in addition to repeated pushes.
 const _: () = assert!(RESENT_ROOM > SYMBOLS_MAX && RESENT_ROOM < PUSH_QUEUE_MIN);
 
-/// A subscription command on a connection. It is executed on a thread that may block.
+/// A subscription command on a connection. The command runs on a thread that may block.
 #[derive(Debug)]
 pub(crate) struct SubscriptionRequest {
     pub(crate) command: u8,
     pub(crate) body: Vec<u8>,
     pub(crate) caller: Caller,
     pub(crate) connection: access::ConnectionId,
-    /// The client across its connections.
+    /// Identifies the client across its connections.
     pub(crate) lineage: Lineage,
     pub(crate) mailbox: Mailbox,
     /// Recent candle requests of this connection.
@@ -52,8 +52,8 @@ pub(crate) fn is_subscription(command: u8) -> bool {
     matches!(command, SUBSCRIPTIONS | SUBSCRIBE | UNSUBSCRIBE)
 }
 
-/// Executes a request. Pushes that follow the response are already in the connection's mailbox, so
-/// the connection must send the response before it takes any.
+/// Executes a subscription command. Pushes that follow the response are already in the connection's
+/// mailbox, so the connection must send the response before it takes pushes.
 pub(crate) fn answer(core: &Core, request: &SubscriptionRequest) -> Result<Reply, Refusal> {
     core.version_check()?;
     let caller = &request.caller;
@@ -137,7 +137,7 @@ pub(super) struct Wish<'a> {
     pub(super) pulls: &'a [Pull],
 }
 
-/// What to do with a request that exceeds the account's limit.
+/// How a request that exceeds the account's limit is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
     Refused,
@@ -166,7 +166,7 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
     wanted.retain(|wanted| over.binary_search(&wanted.symbol).is_err());
     left_out.extend(over.iter().map(|symbol| left(symbol.as_str(), OVER_LIMIT)));
 
-    // Held until the first pushes are queued, so that later pushes follow them.
+    // Held until the first pushes are queued, so that later pushes follow the first pushes.
     let mut publisher = core.live.publisher();
     let subscriptions = core.live.subscriptions();
     if wish.connection.is_none() && subscriptions.streams(permit.account().id) >= STREAMS_MAX {
@@ -199,7 +199,7 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
         sub_list.insert(place, clock_subscription());
     }
     let response = SubscriptionsResponse { sub_list };
-    // Released, so that other connections do not wait while the first pushes are computed.
+    // Released now, so that other connections do not wait while the first pushes are computed.
     drop(subscriptions);
     if let Some(world) = core.world().filter(|_| is_new) {
         note_subscription(core, world, LineKind::Subscribed, wish.symbols, &codes(types));
@@ -236,7 +236,7 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
 }
 
 /// Counts the securities of a request toward the account's limit, for connections on all nodes.
-/// Returns those that exceed it, ascending, or refuses the request.
+/// Returns the securities that exceed the limit, in ascending order, or refuses the request.
 fn over_limit(
     core: &Channel<'_>,
     permit: &Permit,
@@ -255,7 +255,8 @@ fn over_limit(
     };
     let is_refused = wish.excess == Excess::Refused;
     let fit = if is_refused { Fit::AllOrNothing } else { Fit::Smallest };
-    // The database counts connections. Securities that only streams of this server have are added.
+    // The database counts only the securities of connections, so the securities that only streams
+    // of this server subscribe to are added.
     let (of_streams, not_requested) = core.live.subscriptions().of_streams(account, &symbols);
     let count = |securities: usize| u32::try_from(securities).unwrap_or(u32::MAX);
     let left = limit.saturating_sub(count(not_requested));
@@ -277,7 +278,7 @@ fn over_limit(
     Ok(reserved.over)
 }
 
-/// Divides the symbols of a request into those to subscribe to, in request order, and those to
+/// Splits the symbols of a request into symbols to subscribe to, in request order, and symbols to
 /// leave out.
 fn sort_out(
     core: &Channel<'_>,
@@ -312,7 +313,7 @@ fn sort_out(
         }
         let is_stored = match core.known(&symbol, version, caller.as_of) {
             Ok(()) => true,
-            // Pushes of a security without visible candles begin with its first candle.
+            // For a security without visible candles, pushes begin with its first candle.
             Err(Refusal::BadQuery(_) | Refusal::NoQuotes(_)) => core.is_stored(&symbol)?,
             Err(refusal) => return Err(refusal),
         };
@@ -357,7 +358,8 @@ fn unsubscribe(core: &Channel<'_>, request: &SubscriptionRequest) -> Result<Unsu
     Ok(UnsubscribeResponse {})
 }
 
-/// Records a change of a program's subscriptions. `types` are the protocol's numbers.
+/// Records a change of a program's subscriptions in the log of its world. `types` are the
+/// protocol's numbers.
 fn note_subscription(core: &Core, world: &World, kind: LineKind, symbols: &[String], types: &[i32]) {
     let named: Vec<String> =
         symbols.iter().take(NAMED_MAX).map(|symbol| symbol.chars().take(20).collect()).collect();

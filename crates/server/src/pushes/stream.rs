@@ -1,5 +1,5 @@
 //! A stream of server-sent events, which sends the pushes of a subscription as JSON to the web
-//! pages. It is polled by the task of its HTTP connection and needs no other task or thread.
+//! pages. The task of the HTTP connection polls the stream, so the stream needs no task or thread.
 
 use std::fmt;
 use std::future::Future;
@@ -36,13 +36,13 @@ use crate::written;
 
 /// Interval between heartbeats, each with a check of the credentials.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
-/// A comment, which clients ignore.
+/// A comment of the event stream format, which clients ignore.
 const HEARTBEAT: &[u8] = b":\n\n";
 /// Minimum pause between two events about the account.
 const ACCOUNT_PAUSE: Duration = Duration::from_millis(250);
 /// Minimum pause between two checks of the markets.
 const MARKETS_PAUSE: Duration = Duration::from_millis(20);
-/// Size of a frame in bytes after which the remaining pushes wait for the next frame.
+/// Size of a frame in bytes at which the remaining pushes are left for the next frame.
 const FRAME_BYTES: usize = 16 << 10;
 
 const SIGNED_OUT: &str = "signed out";
@@ -52,23 +52,24 @@ const STOPPED: &str = "the server stops";
 const SET_BACK: &str = "the clock was set back";
 const DELETED: &str = "the world was deleted";
 
-/// An open stream. Its subscriptions end when it is dropped.
+/// An open stream. Dropping it ends its subscriptions.
 pub(crate) struct EventStream {
     core: Arc<Core>,
     id: ConnectionId,
     source: Source,
     mailbox: MailboxReader,
     credentials: StreamCredentials,
-    /// The first events.
+    /// The first events, which the first frame contains.
     begin: Vec<u8>,
     clock: ClockState,
     markets: Markets,
     account: FollowedAccount,
     /// Wakes the stream for the next event of a market or the account.
     alarm: Option<(Instant, Pin<Box<Sleep>>)>,
-    /// Created at the first poll, because timers need the runtime.
+    /// Timer of the next heartbeat. Created at the first poll, because timers need the runtime.
     heartbeat: Option<Pin<Box<Sleep>>>,
-    /// A running check of the credentials. Its result is the reason to end the stream, if any.
+    /// A running check of the credentials. Its result is the reason to end the stream, or `None` to
+    /// continue.
     check: Option<oneshot::Receiver<Option<&'static str>>>,
     /// How often streams had been asked for a check when the last one was started.
     checks: u64,
@@ -85,7 +86,7 @@ pub(crate) struct StreamCredentials {
     pub(crate) session: Option<Secret>,
 }
 
-/// A stream in the extensions of a response, which must be cloneable.
+/// A stream in the extensions of a response, whose values must be cloneable.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamHandle(Arc<Mutex<Option<EventStream>>>);
 
@@ -96,12 +97,13 @@ enum Source {
     World(Arc<World>, Arc<Live>),
 }
 
-/// The last state of the clock that was sent to the client. A change sends an event.
+/// The last state of the clock that was sent to the client. An event is sent when the state
+/// changes.
 #[derive(Clone, Debug, PartialEq)]
 enum ClockState {
     /// Speed of the server's clock, and its time if it is stopped.
     Server(ClockSpeed, Option<Timestamp>),
-    /// State and speed of a world, and the number and time of its last movement.
+    /// State and speed of a world, and the number and instant of its last movement.
     World(State, Speed, u64, Timestamp),
 }
 
@@ -125,7 +127,7 @@ struct Clock {
     now: written::Instant,
     /// Market seconds per machine second, or `max`.
     speed: Value,
-    /// State of a world.
+    /// State of the world; absent without a world.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<&'static str>,
 }
@@ -301,7 +303,7 @@ impl EventStream {
     }
 
     /// Reports to the clock of a world that the client has taken its pushes. The HTTP connection
-    /// requests a frame after it has written the previous one.
+    /// polls for a frame only after it has written the previous frame.
     fn report_flow(&self) {
         if let Source::World(world, _) = &self.source
             && self.mailbox.report(Flow::default()).is_awaited
@@ -348,7 +350,7 @@ impl EventStream {
         }
     }
 
-    /// Returns whether a heartbeat is due. If so, starts the check of the credentials.
+    /// Returns whether a heartbeat is due. If it is due, also starts the check of the credentials.
     fn poll_heartbeat(&mut self, cx: &mut Context<'_>) -> bool {
         let next = Instant::now() + HEARTBEAT_EVERY;
         let heartbeat = self.heartbeat.get_or_insert_with(|| Box::pin(sleep_until(next)));
@@ -364,14 +366,14 @@ impl EventStream {
         true
     }
 
-    /// Checks the credentials on a worker thread, because this may read the database.
+    /// Checks the credentials on a worker thread, because the check may read the database.
     fn start_check(&mut self) {
         self.checks = self.core.stream_checks();
         let (core, id, credentials) = (self.core.clone(), self.id, self.credentials.clone());
         let source = self.source.clone();
         let share = core.share_of_caller(&credentials.caller.who);
         let workers = core.workers.clone();
-        // If the workers are busy, the next heartbeat retries.
+        // If the workers are busy, the check is retried with the next heartbeat.
         self.check = workers.submit(share, move || reason_to_end(&core, &source, id, &credentials)).ok();
     }
 
@@ -517,7 +519,7 @@ impl Source {
         }
     }
 
-    /// Returns the market time. A stream outlives the request that opened it.
+    /// Returns the current market time, because a stream outlives the request that opened it.
     fn now(&self, core: &Core) -> Timestamp {
         match self {
             Source::Server => Channel::of_server(core).as_of().now(),
@@ -577,7 +579,7 @@ fn write_push(events: &mut Vec<u8>, push: &Push) {
     }
 }
 
-/// JSON contains no line breaks, so an event has one line of data.
+/// Appends an event. JSON contains no line breaks, so the event has a single line of data.
 fn write_event(events: &mut Vec<u8>, name: &str, data: &impl Serialize) {
     let before = events.len();
     events.extend_from_slice(format!("event: {name}\ndata: ").as_bytes());
