@@ -1,5 +1,5 @@
-//! Ingested candles and trades. A request queues its batch, and the first of the waiting requests
-//! commits all queued batches in one transaction. A job merges them into the store
+//! Ingested candles and trades. A request queues its batch, and one of the waiting requests commits
+//! all queued batches in one transaction. A job merges the batches into the store
 //! (`jobs/ingest.rs`) and then wakes the receivers of [`Ingest::merged`].
 
 use std::collections::VecDeque;
@@ -17,19 +17,19 @@ use tokio::sync::{Notify, watch};
 
 use crate::merge_turn::MergeTurn;
 
-/// Maximum number of batches that wait for their commit.
+/// Maximum number of batches that wait to be committed.
 pub(crate) const WAITING_MAX: usize = 64;
-/// Maximum number of rows of a batch.
+/// Maximum number of rows in a batch.
 pub(crate) const ROWS_MAX: usize = 5_000;
-/// Maximum size of a batch in bytes, also after decompression.
+/// Maximum size of a batch in bytes, before and after decompression.
 pub(crate) const BYTES_MAX: usize = 4 << 20;
 const MICROSECONDS: i64 = 1_000_000;
-/// The thread that committed a queued batch has panicked.
+/// Error of a queued batch whose committing thread has panicked.
 const LOST: IngestError = IngestError::Damaged { id: 0 };
-/// Maximum number of batches whose commit time is stored until their pushes are queued.
+/// Maximum number of batches whose commit times are stored until their pushes are queued.
 const TIMED_MAX: usize = 1_024;
 
-/// A batch of a request.
+/// A batch as received in a request.
 #[derive(Debug)]
 pub(crate) struct NewBatch {
     pub(crate) source: String,
@@ -51,7 +51,7 @@ impl NewBatch {
     }
 }
 
-/// A queued batch until it is committed, and its outcome.
+/// A batch in the queue, and its outcome once it is committed.
 #[derive(Debug)]
 struct Queued {
     batch: Mutex<Option<NewBatch>>,
@@ -61,26 +61,27 @@ struct Queued {
 pub(crate) struct Ingest {
     store: Store,
     venues: Venues,
-    /// Time after its end at which a partial minute counts as final, in seconds.
+    /// Time in seconds after the end of a minute at which a partial candle of this minute becomes
+    /// final.
     pub(crate) grace_s: i64,
     intake: Mutex<Option<Intake>>,
     merger: Mutex<Option<Merger>>,
-    /// The last batches that this server has committed, if any.
+    /// The batches that this server committed last. Set when the store is opened for ingest.
     recent: OnceLock<RecentCommits>,
     waiting: AtomicUsize,
     queue: Mutex<Vec<Arc<Queued>>>,
     committed: Mutex<Committed>,
-    /// Starts a merge immediately.
+    /// Notified to start a merge immediately.
     demand: Arc<Notify>,
     turn: Arc<MergeTurn>,
     merged: watch::Sender<i64>,
 }
 
-/// Batches that this server has committed.
+/// Statistics of the batches that this server has committed.
 #[derive(Debug, Default)]
 struct Committed {
     rows: Counts,
-    /// Position in the log and time of the last ones.
+    /// Log position and commit time of the last batches.
     times: VecDeque<(i64, Instant)>,
 }
 
@@ -116,7 +117,7 @@ impl Ingest {
         }
     }
 
-    /// Commits a batch, together with those that are queued at the same time.
+    /// Commits a batch, together with all batches that are queued at that time.
     pub(crate) fn commit(&self, batch: NewBatch) -> Result<Outcome, NotIngested> {
         let _place = Place::take(&self.waiting).ok_or(NotIngested::TooMany)?;
         let queued = Arc::new(Queued { batch: Mutex::new(Some(batch)), outcome: OnceLock::new() });
@@ -187,7 +188,8 @@ impl Ingest {
         lock(&self.committed).rows
     }
 
-    /// Returns how long ago this server has committed these batches, each once.
+    /// Returns the time since the commit of each of these batches that this server has committed.
+    /// Removes the commit times of these and earlier batches. `batches` is ascending.
     pub(crate) fn lags(&self, batches: &[i64]) -> Vec<Duration> {
         let mut lags = Vec::new();
         let Some(last) = batches.last() else { return lags };
@@ -202,7 +204,7 @@ impl Ingest {
         lags
     }
 
-    /// Opens the store for ingest, and installs the merger.
+    /// Opens the store for ingest, and sets the merger.
     fn open(&self) -> Result<Intake, IngestError> {
         let (intake, merger) = Intake::open(&self.store, &self.venues, self.grace_s)?;
         *lock(&self.merger) = Some(merger);
@@ -216,8 +218,8 @@ impl Ingest {
         self.merge_if(reader, now, |waiting| waiting.has_more)
     }
 
-    /// Merges like [`Self::merge`] if several servers share the store, unless it is another one's
-    /// turn. In that case, batches may be waiting although nothing has changed.
+    /// Like [`Self::merge`], for several servers that share the store: merges only if it is this
+    /// server's turn. Otherwise, batches may be waiting although nothing has changed.
     pub(crate) fn merge_in_turn(&self, reader: &mut Reader, now: Timestamp) -> Result<Merged, IngestError> {
         self.merge_if(reader, now, |waiting| self.turn.take(waiting, Instant::now()))
     }
@@ -261,8 +263,8 @@ impl Ingest {
         self.demand.clone()
     }
 
-    /// Returns a listener to the notifications of a store with several servers. It starts a merge,
-    /// or the pushes of batches that another server has merged.
+    /// Returns a listener for the notifications of a store that several servers share. The listener
+    /// starts a merge, or the pushes of batches that another server has merged.
     pub(crate) fn listener(&self) -> impl Fn(StoreNews) + Send + Sync + use<> {
         let (demand, turn) = (self.demand.clone(), self.turn.clone());
         move |news| {
@@ -272,20 +274,20 @@ impl Ingest {
         }
     }
 
-    /// Returns a receiver of the last merged batch. Its value changes after every merge of new
-    /// batches, by any server; [`Ingest::commits`] returns them.
+    /// Returns a receiver of the number of the last merged batch. The number changes after every
+    /// merge of new batches by any server; [`Ingest::commits`] returns these batches.
     #[cfg(test)]
     pub(crate) fn merged(&self) -> watch::Receiver<i64> {
         self.merged.subscribe()
     }
 
-    /// Returns the last merged batch.
+    /// Returns the number of the last merged batch.
     pub(crate) fn merged_through(&self) -> i64 {
         *self.merged.borrow()
     }
 
-    /// Returns the merged batches in the range `after` (exclusive) to `through` (inclusive), in
-    /// order. They are available for at least ten minutes.
+    /// Returns the merged batches with numbers in the range `after` (exclusive) to `through`
+    /// (inclusive), in order. Merged batches are available for at least ten minutes.
     pub(crate) fn commits(
         &self,
         reader: &mut Reader,
@@ -325,7 +327,7 @@ impl Place<'_> {
     fn take(waiting: &AtomicUsize) -> Option<Place<'_>> {
         let taken = waiting.fetch_add(1, Ordering::AcqRel);
         let place = Place(waiting);
-        // One batch is being committed, and is not waiting.
+        // One more than the limit, because one batch is being committed and is not waiting.
         (taken <= WAITING_MAX).then_some(place)
     }
 }

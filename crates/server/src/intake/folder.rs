@@ -215,8 +215,8 @@ impl Arriving {
         Ok(Arriving { id, name, folder, kept_in, file, limit, bytes: 0, is_kept, _place: place })
     }
 
-    /// Adds to the number of received bytes, before these bytes are buffered. Returns an error if
-    /// the file exceeds the size limit.
+    /// Adds `bytes` to the number of received bytes. Must be called before the bytes are buffered.
+    /// Returns an error if the file exceeds the size limit.
     pub(crate) fn count(&mut self, bytes: usize) -> Result<(), IntakeError> {
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
         if self.bytes > self.limit { Err(IntakeError::TooLarge { limit: self.limit }) } else { Ok(()) }

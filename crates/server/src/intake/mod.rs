@@ -25,9 +25,9 @@ use runs::Runs;
 
 /// Default maximum file size in bytes.
 pub(crate) const FILE_BYTES_MAX: usize = 2 << 30;
-/// Maximum number of files waiting for import. The total size of these files is limited to
-/// `LARGEST_MAX` times the maximum file size.
+/// Maximum number of files waiting for import.
 const FILES_MAX: usize = 32;
+/// Maximum total size of the files waiting for import, as a multiple of the maximum file size.
 const LARGEST_MAX: u64 = 4;
 
 pub(crate) struct Intake {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::engine::Finished;
 use super::folder::{Upload, UploadId};
 
-/// Maximum number of imports remembered.
+/// Maximum number of imports whose results are stored.
 const RUNS_MAX: usize = 64;
 
 /// One import of one upload.

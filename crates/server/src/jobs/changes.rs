@@ -54,7 +54,7 @@ pub(super) fn of_store(core: &Arc<Core>, links: &Links) -> Job {
             let versions = look(&core, readers)?;
             if seen.replace(versions) != Some(versions) {
                 core.listeners.sooner().notify_one();
-                // Subscriptions without a right end.
+                // Ends subscriptions for which the right was withdrawn.
                 core.live.sooner().notify_one();
             }
             world_changes::refresh(&core)?;

@@ -1,4 +1,5 @@
-//! The job that merges ingested batches into the store, and marks minutes as final in time.
+//! The job that merges ingested batches into the store, and marks minutes as final when they are
+//! due.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,17 +9,19 @@ use super::runner::{Job, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
-/// Interval between checks for batches of other processes.
+/// Interval between checks for batches from other processes.
 const EVERY: Duration = Duration::from_secs(1);
-/// The same if several servers share the store. Each one pushes the batches that the others have
-/// merged.
+/// Interval between checks if several servers share the store. Each server pushes the batches that
+/// the other servers have merged.
 const EVERY_OF_NODES: Duration = Duration::from_millis(200);
-/// Time until the next attempt if another process is writing to the store.
+/// Time until the next attempt after a merge failed because another process was writing to the
+/// store.
 const RETRY: Duration = Duration::from_millis(50);
-/// Time until the next check of whether another server has merged the waiting batches.
+/// Time until the server checks again whether another server has merged the waiting batches.
 const RECHECK: Duration = Duration::from_millis(100);
-/// Maximum pause after a merge. The pause is a quarter of the merge's duration.
+/// Maximum pause after a merge.
 const PAUSE_MAX: Duration = Duration::from_millis(25);
+/// Divisor of the merge's duration that gives the pause after the merge.
 const PAUSE_SHARE: u32 = 4;
 
 pub(super) fn merge(core: &Arc<Core>) -> Job {
@@ -58,7 +61,8 @@ pub(super) fn merge(core: &Arc<Core>) -> Job {
                 core.ingest.demand().notify_one();
             }
             if merged.has_changed {
-                // Batches gather during the pause. A merge of several takes hardly longer than one.
+                // More batches are queued during the pause. Merging several batches takes hardly
+                // longer than merging one.
                 std::thread::sleep((began.elapsed() / PAUSE_SHARE).min(PAUSE_MAX));
             }
             let until_final = merged.next_final.and_then(|at| u64::try_from(at.0 - now.0).ok());

@@ -94,7 +94,7 @@ pub(super) fn sweep(core: &Arc<Core>) -> Job {
     }
 }
 
-/// Sentinel for the start of a sweep. No account has this id.
+/// Sentinel for the start of a sweep, because no account has this id.
 const NOWHERE: i64 = i64::MIN;
 
 fn portion(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {

@@ -25,7 +25,7 @@ use super::runner::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
-/// Maximum delay, in machine time, until orders placed by another process are noticed.
+/// Maximum delay, in machine time, until orders placed by another process are detected.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Maximum delay until listeners receive changes made by another process.
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
@@ -66,8 +66,8 @@ struct Rotation {
 }
 
 impl Rotation {
-    /// Runs one round: one portion for each due account, then one for some of the accounts that are
-    /// behind.
+    /// Runs one round: one portion for each due account, then one portion for each of a few
+    /// accounts that are behind.
     fn turn(
         &mut self,
         due: &[AccountId],
@@ -152,7 +152,8 @@ pub(super) fn follow(core: &Arc<Core>) -> Job {
     }
 }
 
-/// Maximum delay, in machine time, until accounts opened or rewound by another process are noticed.
+/// Maximum delay, in machine time, until accounts opened or rewound by another process are
+/// detected.
 const LEVELS_EVERY: Duration = Duration::from_secs(60);
 /// Minimum pause between two market days, so that a fast replay leaves time for requests.
 const LEVELS_PAUSE: Duration = Duration::from_millis(100);
@@ -195,7 +196,7 @@ fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(LEVELS_PAUSE))))
 }
 
-/// Maximum delay, in machine time, until progress made by other processes is noticed.
+/// Maximum delay, in machine time, until progress made by other processes is detected.
 const STATEMENTS_EVERY: Duration = Duration::from_secs(60);
 /// Minimum pause between two market dates, so that a fast replay leaves time for requests.
 const STATEMENTS_PAUSE: Duration = Duration::from_millis(250);
@@ -241,7 +242,8 @@ fn make(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
 mod tests {
     use super::*;
 
-    /// Accounts with their number of remaining portions, and the accounts advanced in each round.
+    /// Accounts with their numbers of remaining portions, and the accounts that were advanced in
+    /// each round.
     struct Work {
         left: Vec<(AccountId, usize)>,
         turns: Vec<Vec<i64>>,

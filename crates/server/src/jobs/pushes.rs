@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::metrics::JobName;
 use crate::pushes;
 
-/// Maximum delay until a moved clock is noticed.
+/// Maximum delay until a movement of the clock is detected.
 const EVERY: Duration = Duration::from_secs(60);
 /// Minimum pause between two runs, so that a fast clock leaves time for requests.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -20,7 +20,7 @@ use crate::settings::Settings;
 
 const NOW: Timestamp = Timestamp(1_794_708_000);
 const SECOND: Duration = Duration::from_secs(1);
-/// Job name used by the tests. The choice has no effect.
+/// Name of the jobs in these tests. Any other name would do as well.
 const NAME: JobName = JobName::StoreChanges;
 
 fn store() -> tempfile::TempDir {
@@ -305,13 +305,14 @@ async fn expired_sessions_are_removed_without_a_request() {
     sleep(62 * SECOND).await;
     assert_eq!(runs(&core, JobName::ExpiredGrants), [1, 0, 0]);
     runner.stop().await;
-    // Read at an instant before both sessions expired, to see which rows are stored.
+    // Read as of an instant before both sessions expired, so that the result shows which rows are
+    // stored.
     let is_there = |hash| accounts.browser(&hash, begun).unwrap().is_some();
     assert_eq!((is_there([1; 32]), is_there([2; 32])), (false, true));
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_by_another_process_are_noticed() {
+async fn changes_by_another_process_are_detected() {
     let dir = store();
     let core = core(dir.path());
     let mut readers = (core.store.version_reader().unwrap(), core.access.version_reader().unwrap());

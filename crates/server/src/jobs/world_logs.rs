@@ -1,4 +1,4 @@
-//! Stores the steps of worlds.
+//! The job that stores the steps of worlds.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use crate::core::Core;
 use crate::metrics::JobName;
 use crate::worlds::WRITE_EVERY;
 
-/// Interval while no world moves.
+/// Interval between runs while no world moves.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// A server stores the worlds that it has moved.
+/// Stores the worlds that this server has moved. Runs on every server.
 pub(super) fn write(core: &Arc<Core>) -> Job {
     let core = core.clone();
     let demand = core.worlds.unwritten.clone();
@@ -27,7 +27,7 @@ pub(super) fn write(core: &Arc<Core>) -> Job {
 }
 
 /// Stores the worlds. A failed write is retried after the usual interval, so that the steps of
-/// other worlds do not wait longer. An error is logged when it is new.
+/// other worlds are not delayed. An error is logged only if it differs from the previous error.
 fn write_all(core: &Core, last_error: &Mutex<Option<String>>) -> Progress {
     let written = core.worlds.write_all(&core.access.database());
     let error = written.as_ref().err().map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! Moves the clocks of running worlds.
+//! The job that moves the clocks of running worlds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +8,13 @@ use crate::core::Core;
 use crate::metrics::JobName;
 use crate::world_changes;
 
-/// Interval while no world is running.
+/// Interval between runs while no world is running.
 const EVERY: Duration = Duration::from_secs(5);
-/// Shortest pause between two runs, so that worlds at the highest speed leave time for requests.
+/// Minimum pause between two runs, so that worlds at the highest speed leave time for requests.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A world runs on the server that has started it.
+/// Moves the worlds that run on this server. Runs on every server, because a world runs on the
+/// server that started it.
 pub(super) fn run(core: &Arc<Core>) -> Job {
     let core = core.clone();
     let demand = core.worlds.moving.clone();

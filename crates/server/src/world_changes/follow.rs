@@ -1,6 +1,6 @@
-//! Follows worlds that another node has moved: adopts the stored row, and sends this node's clients
-//! the pushes between the last published instant and the new one. The pushes and their numbers
-//! depend only on the store and the instants, so they equal those of the other node.
+//! Follows worlds that another node has moved: replaces the world by its stored row, and sends this
+//! node's clients the pushes between the last published instant and the new instant. The pushes and
+//! their numbers depend only on the store and the instants, so they equal those of the other node.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -15,7 +15,7 @@ use crate::worlds::{World, WorldError};
 /// Reads the rows of all worlds in memory again, and removes worlds that were deleted.
 pub(crate) fn refresh(core: &Core) -> Result<(), WorldError> {
     for world in core.worlds.all() {
-        // A world that is changing here is skipped, because its row is about to change.
+        // A world that is being changed on this server is skipped, because its row will change.
         if let Some(_changing) = world.try_begin()
             && !follow(core, &world)?
         {
@@ -25,8 +25,8 @@ pub(crate) fn refresh(core: &Core) -> Result<(), WorldError> {
     Ok(())
 }
 
-/// Reads the row of a world before a request, if another node may have moved it. If the database
-/// does not respond, the last known clock is used.
+/// Reads the row of a world before a request, because another node may have moved the world. If the
+/// database does not respond, the last known clock is used.
 pub(crate) fn look(core: &Core, account: AccountId) {
     if !core.access.is_shared() {
         return;
@@ -58,8 +58,8 @@ impl World {
     }
 }
 
-/// Adopts the row of a world, unless the world is moved here. Returns whether the row exists. The
-/// caller has begun a change.
+/// Replaces a world by its stored row, unless the world is running or has unstored changes on this
+/// server. Returns whether the row exists. The caller must have begun a change.
 fn follow(core: &Core, world: &Arc<World>) -> Result<bool, WorldError> {
     if world.is_moving() || world.has_unwritten() {
         return Ok(true);
@@ -70,7 +70,7 @@ fn follow(core: &Core, world: &Arc<World>) -> Result<bool, WorldError> {
     if row.clock == world.stored() && !pushes::published_until(core, world.account).is_some_and(is_behind) {
         return Ok(true);
     }
-    // No request is served as of the new instant before the pushes are queued.
+    // Requests wait until the pushes up to the new instant are queued.
     let movement = world.begin_movement();
     let acting = world.end_operations();
     if !world.adopt(&accounts)? {

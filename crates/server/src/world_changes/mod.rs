@@ -1,9 +1,10 @@
 //! Moves the clocks of worlds (`worlds/`), and changes worlds.
 //!
-//! `step.rs` finds where a step ends and does what is due up to there, also in the form of a quote;
-//! `run.rs` moves running clocks, which wait for their clients; `past.rs` goes back, changes the span
-//! and copies; `next.rs` finds the next instant with work; `record.rs` records what happens;
-//! `remove.rs` deletes worlds. Rows that another process has moved are read again (`follow.rs`).
+//! `step.rs` finds the end of a step and does the work up to it, and offers the clock in the form
+//! of a quote. `run.rs` moves running clocks, which wait for their clients. `past.rs` resets and
+//! copies worlds, and changes their span. `next.rs` finds the next instant with work, `record.rs`
+//! adds lines to the log, and `remove.rs` deletes worlds. `follow.rs` reads rows that another
+//! process has changed.
 
 mod follow;
 mod next;

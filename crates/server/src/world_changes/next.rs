@@ -1,4 +1,4 @@
-//! Finds the next instant with work of a world. Each read is cached for the next steps, because
+//! Finds the next instant at which a world has work. Reads are cached for the next steps, because
 //! most steps move through many minutes that are stored next to each other.
 
 use std::collections::BTreeSet;
@@ -12,10 +12,10 @@ use world::TradingHours;
 use crate::core::Core;
 use crate::worlds::{Minutes, World, WorldError};
 
-/// Longest time from the stamp of a minute to the instant from which it fills orders: one minute,
-/// or a closing auction of ten minutes.
+/// Maximum time in seconds from the timestamp of a minute to the instant at which it fills orders:
+/// one minute, or a closing auction of ten minutes.
 const ACT_MAX_S: i64 = 660;
-/// Maximum number of cached instants: two for each minute of a day.
+/// Maximum number of cached instants, which is two for each minute of a day.
 const INSTANTS_MAX: usize = 2_880;
 
 impl World {
@@ -27,8 +27,8 @@ impl World {
         Ok(!is_known || head.wake.is_some_and(|wake| wake <= now))
     }
 
-    /// Records that the account's work was done. Until its journal or the store changes, it has no
-    /// work before its wake-up time.
+    /// Records that the account's work was done. The account then has no work before its wake-up
+    /// time, unless its journal or the store changes.
     pub(super) fn has_advanced(&self, core: &Core) -> Result<(), WorldError> {
         let head = core.access.database().journal_head(self.account)?;
         let version = version(core)?;
@@ -57,7 +57,8 @@ pub(super) fn next(core: &Core, world: &World, now: Timestamp) -> Result<Option<
         let day = venue.calendar().after(venue.rolled(now)?)?;
         Some(venue.roll(day)).filter(|roll| *roll > now)
     });
-    // Minutes are within segments, but some symbols may not be of the world's markets.
+    // Stored minutes are within trading segments, but some of the symbols may belong to markets
+    // that are not in the world's settings.
     let end = world.span.end();
     let until = rolls.chain(edge).min().unwrap_or(end).min(end);
     let first = next_minute(core, world, symbols, (now, until))?;
@@ -81,7 +82,7 @@ fn held(
     let symbols = core.with_reader(|reader| {
         core.paper.at(world.account, reader, &moment).read(|seen| symbols(seen.account))
     })?;
-    // The first read of an account writes to its journal.
+    // Read the journal head again, because the first read of an account writes to its journal.
     let head = core.access.database().journal_head(world.account)?;
     world.ahead().held = head.map(|head| (head.revision, symbols.clone()));
     Ok(symbols)
@@ -92,7 +93,7 @@ fn symbols(account: &Account) -> BTreeSet<Symbol> {
     held.chain(account.open_orders().map(|order| order.symbol().clone())).collect()
 }
 
-/// Returns the first instant of a window at which a stored minute opens or acts.
+/// Returns the first instant within a window at which a stored minute opens or fills orders.
 fn next_minute(
     core: &Core,
     world: &World,
@@ -118,7 +119,8 @@ fn next_minute(
     let mut instants: Vec<Timestamp> = instants?.into_iter().flatten().collect();
     instants.sort_unstable();
     instants.dedup();
-    // The window ends before the first instant that is not cached.
+    // If there are too many instants, the cached window ends at the first instant that is not
+    // cached.
     let until = instants.get(INSTANTS_MAX).copied().unwrap_or(window.1);
     instants.truncate(INSTANTS_MAX);
     let minutes = Minutes { version, symbols, from: window.0, until, instants };
@@ -127,13 +129,14 @@ fn next_minute(
     Ok(first)
 }
 
-/// Returns the instant at which a one-minute candle with this stamp is complete and fills orders.
+/// Returns the instant at which a one-minute candle with this timestamp is complete and can fill
+/// orders.
 pub(crate) fn acts_at(venue: &Venue, stamp: Timestamp) -> Timestamp {
     let tail = venue.slot(stamp).filter(|slot| slot.is_tail(stamp));
     Timestamp(stamp.0 + tail.map_or(60, |slot| i64::from(slot.segment.tail) * 60))
 }
 
-/// Returns the instants within a window at which stored minutes of a security open or act.
+/// Returns the instants within a window at which stored minutes of a security open or fill orders.
 fn minutes_of(
     core: &Core,
     reader: &mut Reader,

@@ -1,5 +1,5 @@
-//! Moves a world back to an instant, changing the first and the last instant of a world
-//! that has not begun, and copies a world as of an instant.
+//! Resets a world to an earlier instant, changes the span of a world in the state `created`, and
+//! copies a world as of an instant.
 
 use market::Timestamp;
 use paper::{JournalOperation, PaperError};
@@ -11,22 +11,22 @@ use crate::core::Core;
 use crate::mailbox::Kick;
 use crate::worlds::{LineKind, Log, Standing, World, WorldError};
 
-/// Field of the note at the beginning of a world's log.
+/// Field for the instant of the copy, in the note at the beginning of the log of a copied world.
 const COPIED_AT: &str = "copied_at";
 
-/// Checks that a world can show an instant, which must not be before the start or in the future.
+/// Checks that an instant is between the start of a world and its clock.
 pub(crate) fn check_past(core: &Core, world: &World, at: Timestamp) -> Result<(), WorldError> {
     let (start, now) = (world.span.start(), world.now(core.uptime()));
     if at < start || at > now { Err(WorldError::NotPast { at, start, now }) } else { Ok(()) }
 }
 
 /// Sets the clock of a world back, and removes the later entries of its account. The removed part
-/// of the journal is archived, and the removed lines of the log are deleted. At the start, only the
-/// initial state of the world remains.
+/// of the journal is archived, and the removed lines of the log are deleted. After a reset to the
+/// start, only the initial state of the world remains.
 ///
-/// The clock is set first. Until the journal is cut, the account is ahead of its clock and refuses
-/// changes, so that no order is placed in between. If the server is killed in between, the world is
-/// at the horizon of its account after a restart. The caller closes the connections.
+/// The clock is set first. Until the journal is cut, the account is ahead of the clock and refuses
+/// changes, so no order is placed in between. If the server is killed in between, the clock is at
+/// the horizon of the account after a restart. The caller must close the connections.
 pub(crate) fn reset(core: &Core, world: &World, at: Timestamp, actor: &str) -> Result<Standing, WorldError> {
     let _changing = world.begin();
     check_past(core, world, at)?;
@@ -38,7 +38,7 @@ pub(crate) fn reset(core: &Core, world: &World, at: Timestamp, actor: &str) -> R
     world.add_events(core)?;
     world.write_out(&accounts)?;
     let first = if is_start { first_line(&accounts, world)? } else { None };
-    // A copied account goes back to the instant of the copy, and the work from there to the start
+    // A copied account is rewound to the instant of the copy, and its work from there to the start
     // is repeated.
     let horizon = first.as_ref().and_then(horizon_of).unwrap_or(at);
     let cut = match &first {
@@ -58,7 +58,7 @@ pub(crate) fn reset(core: &Core, world: &World, at: Timestamp, actor: &str) -> R
     let operation = JournalOperation { name: &name, actor, reason: "the world was reset", machine };
     let keep = first.map(|first| first.entries);
     match core.paper.rewind_world(world.account, (horizon, keep), &operation) {
-        // The journal ends before that instant, or is empty.
+        // The journal has no entries after the instant, or no entries at all.
         Ok(_) | Err(PaperError::NotBefore { .. } | PaperError::NoJournal) => Ok(after),
         Err(error) => Err(error.into()),
     }
@@ -75,7 +75,8 @@ fn beginning(span: Span, settings: &Settings, copied_at: Option<Timestamp>) -> V
     note
 }
 
-/// Returns the instant up to which the account of a new world was copied, if it was copied.
+/// Returns the instant up to which the account of a new world was copied, or `None` if it was not
+/// copied.
 fn copied_at(core: &Core, world: &World, kind: LineKind) -> Result<Option<Timestamp>, WorldError> {
     match kind {
         LineKind::Forked => Ok(core.paper.standing(world.account)?.horizon),
@@ -90,7 +91,8 @@ fn horizon_of(first: &WorldLine) -> Option<Timestamp> {
     access::parse_instant(note.get(COPIED_AT)?.as_str()?).ok()
 }
 
-/// Returns the first line of a world's own log.
+/// Returns the line with which the log of a world begins. For a copied world, this is the line
+/// after the copied lines.
 fn first_line(accounts: &Accounts, world: &World) -> Result<Option<WorldLine>, StoreError> {
     match accounts.last_world_line_of(world.account, LineKind::Forked.as_str())? {
         Some(forked) => Ok(Some(forked)),
@@ -99,8 +101,8 @@ fn first_line(accounts: &Accounts, world: &World) -> Result<Option<WorldLine>, S
 }
 
 /// Changes the span of a world. A new start resets the account to the initial state of the world,
-/// because its clock may be set back. Returns whether it was reset; in that case the caller closes
-/// the connections.
+/// because the clock may be set back. Returns whether the account was reset. If so, the caller must
+/// close the connections.
 pub(crate) fn set_span(core: &Core, world: &World, span: Span, actor: &str) -> Result<bool, WorldError> {
     let _changing = world.begin();
     let before = world.standing();
@@ -144,7 +146,8 @@ pub(crate) fn set_span(core: &Core, world: &World, span: Span, actor: &str) -> R
     }
 }
 
-/// Copies the paper account and the log of a world, as of an instant, to the account of a new world.
+/// Copies the paper account and the log of a world, as of an instant, into the account of a new
+/// world.
 pub(crate) fn copy_account(
     core: &Core,
     from: &World,
@@ -156,8 +159,8 @@ pub(crate) fn copy_account(
     let accounts = core.access.database();
     from.add_events(core)?;
     from.write_out(&accounts)?;
-    // The journal has no entry between the last advance and the instant. An account that was never
-    // advanced has only its opening entry.
+    // The journal has no entry between the last advance of the account and `at`. An account that
+    // was never advanced has only its opening entry.
     let until = core.paper.standing(from.account)?.horizon.unwrap_or_default().min(at);
     let machine = core.machine_now();
     let operation = JournalOperation { name: "", actor, reason: "the world was forked", machine };
@@ -167,8 +170,8 @@ pub(crate) fn copy_account(
 }
 
 /// Copies the paper account of an account without a world, as of an instant that is not in the
-/// future, to the account of a new world. Work between the last advance of the account and the
-/// instant is done in the new world.
+/// future, into the account of a new world. If the account was last advanced before this instant,
+/// the new world does the work in between.
 pub(crate) fn copy_plain_account(
     core: &Core,
     from: AccountId,
@@ -178,8 +181,8 @@ pub(crate) fn copy_plain_account(
 ) -> Result<(), WorldError> {
     let standing = core.paper.standing(from)?;
     if standing.entries == 0 {
-        // The source account would get the defaults with its first request, and so does the account
-        // of the world.
+        // The source account would be opened with the defaults at its first request. The account of
+        // the world is opened in the same way.
         return Ok(());
     }
     let until = standing.horizon.unwrap_or_default().min(at);
@@ -189,7 +192,7 @@ pub(crate) fn copy_plain_account(
     Ok(core.paper.fork(from, to, Some(until), &operation).map(drop)?)
 }
 
-/// Begins the log of a new world, or continues the copied one.
+/// Adds the first line to the log of a new world, after the copied lines if there are any.
 pub(crate) fn begin_log(core: &Core, world: &World, kind: LineKind) -> Result<(), WorldError> {
     let _changing = world.begin();
     let accounts = core.access.database();

@@ -1,4 +1,5 @@
-//! Fills the logs of worlds: events of their accounts, and notes about what their programs read.
+//! Adds lines to the logs of worlds: events of their accounts, and notes about the data that their
+//! programs read.
 
 use market::Symbol;
 use paper::PaperError;
@@ -9,12 +10,11 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::worlds::{LineKind, World, WorldError};
 
-/// Maximum number of securities whose versions are recorded. The versions of further ones are not
-/// compared.
+/// Maximum number of securities whose versions are recorded. Later securities are not recorded.
 const NOTED_MAX: usize = 4_096;
 
 impl World {
-    /// Adds the account's journal entries that are not in the log yet. The caller has begun a
+    /// Adds the account's journal entries that are not in the log yet. The caller must have begun a
     /// change.
     pub(super) fn add_events(&self, core: &Core) -> Result<(), PaperError> {
         loop {
@@ -25,7 +25,7 @@ impl World {
             }
             let mut log = self.log();
             for entry in entries {
-                // Apart from the account, ids are equal in all worlds.
+                // The account is removed from the ids, which are otherwise equal in all worlds.
                 let text = serde_json::to_string(&entry.of_account(0)).unwrap_or_default();
                 log.entries = entry.number;
                 log.add(LineKind::Event, entry.at.unwrap_or_default(), text, String::new());
@@ -35,7 +35,8 @@ impl World {
 
     /// Returns the digest of all events of the account and all pushes.
     pub(crate) fn digest(&self, core: &Core) -> Result<Hash, WorldError> {
-        // During a step, returns the digest before the step.
+        // While another thread changes the world, for example in a step, the digest is that of the
+        // lines added so far.
         if let Ok(_changing) = self.changing.try_lock() {
             let before = self.log().number;
             self.add_events(core)?;
@@ -46,8 +47,8 @@ impl World {
         Ok(self.log().digest)
     }
 
-    /// Records the versions of a security's series, unless they were recorded with this version of
-    /// the store.
+    /// Records the versions of a security's series, unless they were already recorded with this
+    /// version of the store.
     pub(super) fn note_data(&self, core: &Core, symbol: &Symbol, version: i64) -> Result<(), StoreError> {
         let known = match self.log().noted.get(symbol) {
             Some((known, _)) if *known == version => return Ok(()),
@@ -74,7 +75,8 @@ impl World {
     }
 }
 
-/// Returns lines of the log after a number, up to the latest event.
+/// Returns up to `limit` lines of the log with numbers greater than `after`, including the latest
+/// events.
 pub(crate) fn log_lines(
     core: &Core,
     world: &World,
@@ -84,11 +86,11 @@ pub(crate) fn log_lines(
     let accounts = core.access.database();
     let changing = world.begin();
     world.add_events(core)?;
-    // On a local store, a read by the command line writes nothing, because a server may be moving
-    // the world.
+    // In a command on a local store, a read must not write, because a server may be moving the
+    // world.
     if core.worlds.writes_later {
         match world.write_out(&accounts) {
-            // The world was read again after a change by another process.
+            // The world was replaced by its stored row, because another process has changed it.
             Err(WorldError::Moved) => {}
             written => written?,
         }
@@ -103,7 +105,7 @@ pub(crate) fn log_lines(
     Ok(lines)
 }
 
-/// Records that the program of the caller's world reads securities.
+/// Records the versions of the securities that the program of the caller's world reads.
 pub(crate) fn note_reads<'a>(core: &Core, caller: &Caller, symbols: impl IntoIterator<Item = &'a Symbol>) {
     if !caller.who.is_of_world() {
         return;

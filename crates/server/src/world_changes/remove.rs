@@ -1,4 +1,4 @@
-//! Deletes worlds by request, and some days after they have ended.
+//! Deletes worlds on request, and worlds that ended some days ago.
 
 use access::Actor;
 use world::{Change, State};
@@ -12,9 +12,10 @@ use crate::worlds::{World, WorldError};
 const PORTION: u32 = 16;
 const DAY_S: i64 = 86_400;
 
-/// Deletes a world if its state permits it. Its account is revoked, and its connections are closed.
+/// Deletes a world if its state permits this. The account of the world is revoked, and its
+/// connections are closed.
 pub(crate) fn remove(core: &Core, links: &Links, world: &World, by: &Actor) -> Result<(), WorldError> {
-    // No change is stored for the world between the checks and the deletion.
+    // Held, so that no change is stored between the checks and the deletion.
     let _changing = world.begin();
     let accounts = core.access.database();
     let _: State = world.standing().state.after(Change::Delete)?;
@@ -33,8 +34,8 @@ pub(crate) fn remove(core: &Core, links: &Links, world: &World, by: &Actor) -> R
     Ok(())
 }
 
-/// Deletes worlds that ended at least this number of days ago, by the machine clock. Returns
-/// whether there may be more.
+/// Deletes worlds that ended at least this number of days ago by the machine clock. Returns whether
+/// there may be more such worlds.
 pub(crate) fn remove_ended(core: &Core, links: &Links, days: u32) -> Result<bool, WorldError> {
     let (now, accounts) = (core.machine_now(), core.access.database());
     accounts.note_ended_worlds(State::Ended.as_str(), now)?;

@@ -1,9 +1,9 @@
-//! Running worlds. The clock moves at a speed, or automatically in steps, from one instant with
-//! work to the next.
+//! Runs worlds. The clock of a running world moves from one instant with work to the next, at a
+//! speed or automatically in steps.
 //!
 //! The clock of a running world never passes an instant before the work of that instant is done, so
-//! that fills and pushes are queued before later data is visible. It moves on when the clients have
-//! taken these pushes. A world that cannot maintain its speed falls behind.
+//! fills and pushes are queued before later data is visible. The clock moves on when the clients
+//! have read these pushes. A world whose work takes longer than its speed allows falls behind.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,21 +17,21 @@ use crate::core::Core;
 use crate::mailbox::{ClosedBy, Kick, Need};
 use crate::worlds::{NextStep, Standing, World, WorldError};
 
-/// Maximum duration of one run of the job. Worlds that were started during the run are found by the
-/// next one.
+/// Maximum duration of one run of the job. Worlds that are started during a run are moved in the
+/// next run.
 const RUN_MAX: Duration = Duration::from_millis(20);
-/// Longest pause between checks of a running world, because an order or a subscription may have
+/// Maximum pause between checks of a running world, because an order or a subscription may have
 /// added an earlier instant with work.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Pause before the next check of a world that a request is changing.
+/// Pause before the next check of a world that is being changed by a request.
 const LOOK_SOON: Duration = Duration::from_millis(1);
 
-/// Options of starting a world.
+/// Options of a request to run a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunRequest {
-    /// `None` for the world's own speed.
+    /// Requested speed; `None` for the speed in the settings of the world.
     pub(crate) speed: Option<Speed>,
-    /// Instant at which the world is paused.
+    /// Instant at which the world pauses.
     pub(crate) stop_at: Option<Timestamp>,
 }
 
@@ -39,11 +39,11 @@ pub(crate) struct RunRequest {
 enum Turn {
     /// The clock was moved, started or stopped.
     Moved,
-    /// The world has no work for this time, unless a client reports something.
+    /// The world has no work for this time, unless a client reports its flow or sends a request.
     Waits(Duration),
 }
 
-/// Starts the clock of a world, at its own speed or at a given one.
+/// Starts the clock of a world, at the requested speed or at the speed in its settings.
 pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Result<Standing, WorldError> {
     let _changing = world.begin_current(core)?;
     world.standing().state.after(Change::Run)?;
@@ -64,8 +64,8 @@ pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Resul
     let course = course(speed, before.now, core.uptime());
     let (until, stop_at) = (before.now, request.stop_at);
     let after = Standing { state, settings, course, until, stop_at, is_alone: false, ..before.clone() };
-    // Cleared before the world runs, so that a connection that is closed in the meantime is
-    // noticed.
+    // Cleared before the world runs, so that the end of a connection in the meantime is not
+    // cleared.
     world.clients.started();
     let after = world.put(&core.access.database(), &before, after)?;
     core.worlds.moving.notify_one();
@@ -73,8 +73,8 @@ pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Resul
     Ok(after)
 }
 
-/// Stops the clock of a running world at its current instant, even if the world waits for a
-/// connection.
+/// Pauses a running world at the current instant of its clock. A world that is paused without
+/// connections then no longer resumes automatically.
 pub(crate) fn pause(core: &Core, world: &Arc<World>) -> Result<Standing, WorldError> {
     let _changing = world.begin();
     let (before, now) = (world.standing(), world.now(core.uptime()));
@@ -85,12 +85,12 @@ pub(crate) fn pause(core: &Core, world: &Arc<World>) -> Result<Standing, WorldEr
     // The clock does not move while the change is written.
     world.limit(Timestamp(now.0 + 1));
     let after = stop(core, world, &before, Standing { state, now, ..before.clone() })?;
-    // Publishes single trades since the last movement, so that pushes agree with responses.
+    // Publish single trades since the last movement, so that pushes agree with responses.
     move_to(core, world, after.clone())?;
     Ok(after)
 }
 
-/// Stops the clocks of all running worlds at their current instants, because the server ends.
+/// Pauses all running worlds at the current instants of their clocks, because the server stops.
 pub(crate) fn pause_all(core: &Core) {
     let moving = core.worlds.all_moving();
     for world in moving.iter().filter(|world| world.standing().state == State::Running) {
@@ -118,8 +118,8 @@ fn course(speed: Speed, from: Timestamp, since: Duration) -> Option<Course> {
 }
 
 /// Moves all running worlds up to the current instants of their clocks, one instant of each world
-/// in turn. A world whose clients have not taken its pushes is skipped. Returns how long to wait
-/// before the next call, or `None` if no world is running.
+/// in turn. Skips a world whose clients have not read its pushes. Returns the time to wait before
+/// the next call, or `None` if no world is running.
 pub(crate) fn move_running(core: &Core) -> Option<Duration> {
     let (worlds, began) = (core.worlds.all_moving(), Instant::now());
     loop {
@@ -154,9 +154,9 @@ fn forget(core: &Core, world: &World) {
     core.world_lives.forget(world.account, Kick::Closed(ClosedBy::Owner));
 }
 
-/// Moves one running world to its next instant with work, if that is due.
+/// Moves a running world to its next instant with work, if that instant is due.
 fn turn(core: &Core, world: &Arc<World>) -> Result<Turn, WorldError> {
-    // Requests that waited for the last movement are served before the next one.
+    // Requests that waited for the last movement are answered before the next movement.
     if world.has_waiting() {
         return Ok(Turn::Waits(LOOK_SOON));
     }
@@ -182,7 +182,8 @@ fn turn(core: &Core, world: &Arc<World>) -> Result<Turn, WorldError> {
     move_on(core, world, &before)
 }
 
-/// Returns how long a world waits for its clients, or `None` if it may move on.
+/// Returns how long the clock of a world waits for its clients before the next check, or `None` if
+/// the clock may move.
 fn held_for(world: &World, before: &Standing, uptime: Duration) -> Option<Duration> {
     let Some(quiet) = quiet(before) else {
         return (!world.clients.are_ready(Need::Written)).then_some(LOOK_EVERY);
@@ -200,7 +201,7 @@ fn quiet(standing: &Standing) -> Option<Duration> {
     auto.map(|Auto { quiet_ms }| Duration::from_millis(quiet_ms.into()))
 }
 
-/// Resumes a world that was paused without connections, once a connection is ready.
+/// Resumes a world that was paused because it had no connections, once a connection is ready.
 fn go_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, WorldError> {
     let (now, uptime) = (before.now, core.uptime());
     match world.clients.ready_in(uptime) {
@@ -210,8 +211,8 @@ fn go_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, Wor
     }
     let course = course(before.settings.speed, now, uptime);
     let after = Standing { state: State::Running, course, until: now, is_alone: false, ..before.clone() };
-    // Cleared before the world runs, so that a connection that is closed in the meantime is
-    // noticed.
+    // Cleared before the world runs, so that the end of a connection in the meantime is not
+    // cleared.
     world.clients.started();
     world.put(&core.access.database(), before, after)?;
     core.world_lives.wake_streams(world.account);
@@ -223,7 +224,7 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
     let (end, uptime) = (world.span.end(), core.uptime());
     let now = world.now(uptime);
     let hours = TradingHours::new(core.history.venues(), &before.settings);
-    // Closed hours are skipped immediately, but work within them is done at its own instant.
+    // Closed hours are skipped, except for instants with work.
     let skips_to = hours.skips_to(now);
     let unfinished = *world.unfinished();
     let due = match unfinished {
@@ -264,7 +265,7 @@ fn move_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, W
     Ok(Turn::Moved)
 }
 
-/// Returns the market seconds by which a running world is behind its speed.
+/// Returns the number of market seconds by which a running world is behind its speed.
 pub(crate) fn lag_s(world: &World, uptime: Duration) -> i64 {
     let standing = world.standing();
     match standing.course {

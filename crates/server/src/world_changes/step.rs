@@ -1,6 +1,6 @@
-//! Steps of a stopped clock: finds where a step ends, and does the work up to there. Every SDK can request
-//! quotes, so the clock also has the form of a quote: `CLOCK.WORLD` shows it, `STEP.WORLD` and
-//! `STEP-60.WORLD` move that of a world.
+//! Steps of a stopped clock: finds the end of a step, and does the work up to it. Every SDK can
+//! request quotes, so the clock is also available in the form of a quote: `CLOCK.WORLD` returns the
+//! time of the clock, and `STEP.WORLD` and `STEP-60.WORLD` step the clock of a world.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,33 +21,34 @@ use crate::pushes;
 use crate::refusal::Refusal;
 use crate::worlds::{PushHash, Standing, World, WorldError};
 
-/// Maximum time that a step waits for its paper account. A step over years may take longer; the
-/// next request then advances the account further.
+/// Maximum time that a step waits for its paper account to advance. If a long step takes more time,
+/// the next request continues to advance the account.
 const CATCH_UP_MAX: Duration = Duration::from_secs(30);
-/// Time since the beginning of a step after which it no longer waits for clients. A client that
-/// reads nothing for this long is disconnected.
+/// Maximum time from the beginning of a step until it returns without waiting for clients. A client
+/// that reads nothing for this long is disconnected.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(30);
 
-/// Where a step ends.
+/// The end of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The next instant with an event that is visible in the world.
     Next,
-    /// The beginning of a day's regular trading, in these markets or else in those of the world.
+    /// The next beginning of regular trading, in these markets or, if `None`, in the markets of the
+    /// world.
     Session(Option<Markets>),
-    /// After this many seconds.
+    /// This many seconds after the clock.
     By(i64),
     To(Timestamp),
 }
 
-/// Pushes that a step has queued for the connections of its world.
+/// Number of pushes that a step has queued for the connections of its world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pushes {
     pub(crate) quote: u64,
     pub(crate) trade: u64,
-    /// Number of pushes for the connection that has requested the step.
+    /// Number of pushes for the connection that requested the step.
     pub(crate) of_mover: u64,
-    /// Whether a connection received only the last states, because there were too many pushes.
+    /// Whether a connection received only the latest states, because there were too many pushes.
     pub(crate) has_jumped: bool,
 }
 
@@ -85,9 +86,9 @@ pub(crate) struct Stepped {
     pub(crate) state: State,
 }
 
-/// Moves the clock, and does the work up to the new instant. A step beyond the end stops at the
-/// end. Returns when the pushes are in the sockets of the world's connections. Blocks on disk I/O
-/// and on clients that read slowly. `mover` is the connection that has requested the step.
+/// Moves the clock, and does the work up to the new instant. A step beyond the end of the world
+/// stops at the end. Returns when the pushes are in the sockets of the world's connections. Blocks
+/// on disk I/O and on clients that read slowly. `mover` is the connection that requested the step.
 pub(crate) fn step(
     core: &Core,
     world: &Arc<World>,
@@ -95,12 +96,12 @@ pub(crate) fn step(
     mover: Option<ConnectionId>,
 ) -> Result<Stepped, WorldError> {
     let began = Instant::now();
-    // Held until the pushes are written. Otherwise a response could precede pushes of the same
-    // instant.
+    // Held until the pushes are written, because a response could otherwise precede pushes of the
+    // same instant.
     let _movement = world.begin_movement();
     let stepped = step_to(core, world, to, mover)?;
-    // The world is not locked, so other requests can read and change it while a client reads
-    // slowly.
+    // The world is not locked during this wait, so other requests can change it while a client
+    // reads slowly.
     world.clients.wait_until_written(WRITTEN_WITHIN.saturating_sub(began.elapsed()));
     Ok(stepped)
 }
@@ -136,7 +137,7 @@ fn step_to(
     let now = now.min(end);
     match unfinished {
         Some(to) if now < to => return Err(WorldError::Unfinished { to }),
-        // Complete the failed movement first, with its original request.
+        // First complete the failed movement to its original instant.
         Some(to) if to < now => move_to(core, world, stepped(world, to)?).map(drop)?,
         Some(_) | None => {}
     }
@@ -147,8 +148,8 @@ fn step_to(
     Ok(Stepped { now, moved_s, pushes, step, state })
 }
 
-/// Returns a stopped world after a step to an instant. A step ends a paused run that would resume
-/// with the next connection.
+/// Returns the state of a world after a step to an instant. After a step, the world no longer
+/// resumes when a connection is opened.
 fn stepped(world: &World, now: Timestamp) -> Result<Standing, WorldError> {
     let before = world.standing();
     let state = if now >= world.span.end() { State::Ended } else { before.state.after(Change::Step)? };
@@ -156,24 +157,25 @@ fn stepped(world: &World, now: Timestamp) -> Result<Standing, WorldError> {
     Ok(Standing { state, now, step, course, stop_at, is_alone, ..before })
 }
 
-/// Completes a movement that has failed half way. The caller has begun the change.
+/// Completes a movement that failed before it was complete, if there is one. The caller must have
+/// begun a change.
 pub(super) fn finish(core: &Core, world: &Arc<World>) -> Result<(), WorldError> {
     let unfinished = *world.unfinished();
     unfinished.map_or(Ok(()), |to| move_to(core, world, stepped(world, to)?).map(drop))
 }
 
-/// Moves the clock of a running world.
+/// Moves the clock of a world without waiting for slow clients.
 pub(super) fn move_to(core: &Core, world: &Arc<World>, after: Standing) -> Result<Pushes, WorldError> {
     let shown = |pushes: Pushes| json!({"to": "running", "pushes": pushes.shown()});
     move_as(core, world, after, (SlowReaders::NotAwaited, None), shown)
 }
 
 /// Does the work up to an instant, order events first and then quotes, and adds the movement to the
-/// log. The new state becomes visible at the end. `shown` is the request and its response. The
-/// caller has begun the change.
+/// log. The new state becomes visible at the end. `shown` returns the request and its response for
+/// the log. The caller must have begun a change.
 ///
-/// After a failure the clock does not move, and the movement is unfinished: the journal of the
-/// account contains its events so far, and the publisher knows which pushes were sent. The next
+/// After a failure the clock does not move, and the movement is unfinished. The account's journal
+/// contains its events so far, and the publisher has recorded which pushes were sent. The next
 /// movement resumes there, so the log equals that of a run without a failure.
 fn move_as(
     core: &Core,
@@ -195,13 +197,14 @@ fn move_as(
     drop(acting);
     world.add_step(now, step, published, &shown(pushes));
     core.world_lives.wake_streams(world.account);
-    // Another node may take the next step.
+    // With several nodes, the step is stored immediately, because another node may take the next
+    // step.
     let planned = match core.access.is_shared() && clients.0 == SlowReaders::OF_STEP {
         true => world.write_out(&core.access.database()),
         false => plan_write(core, world),
     };
     match planned {
-        // The step is done, and a job retries the write. Until then, further steps are refused.
+        // The step is complete, and a job retries the write. Until then, further steps are refused.
         Err(WorldError::Store(error)) if core.worlds.writes_later => {
             tracing::warn!(%error, world = world.id.0, "cannot store the steps of a world yet");
         }
@@ -232,29 +235,29 @@ fn do_due(
     Ok((Pushes { quote, trade, of_mover, has_jumped: published.has_jumped }, hash))
 }
 
-/// Advances the paper account of a world. Its orders fill and expire at their own instants.
+/// Advances the paper account of a world. Each order fills or expires at its own instant.
 fn advance(core: &Core, world: &World, now: Timestamp) -> Result<(), WorldError> {
     let (began, moment) = (Instant::now(), core.paper_moment(AsOf::Replay(now)));
     loop {
         match core.with_reader(|reader| core.paper.at(world.account, reader, &moment).catch_up()) {
-            // Each call advances by a few portions.
+            // Each call advances the account by a few portions.
             Err(PaperError::CatchingUp { .. }) if began.elapsed() < CATCH_UP_MAX => {}
             advanced => return Ok(advanced?),
         }
     }
 }
 
-/// The fields of a clock in a quote.
+/// Values of a quote that represents a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClockQuote {
     pub(crate) now: Timestamp,
-    /// Number of the last step. After a step, the number of pushes that the caller's connection
-    /// received.
+    /// Number of the last step or, in the response to a step, the number of pushes that the
+    /// caller's connection received.
     pub(crate) volume: i64,
     pub(crate) has_ended: bool,
 }
 
-/// Returns the clock of the caller's world, or of the server for other accounts.
+/// Returns the clock of the caller's world, or the server's clock for an account without a world.
 pub(crate) fn clock_quote(core: &Core, caller: &Caller) -> Result<ClockQuote, Refusal> {
     if !caller.who.is_of_world() {
         return Ok(ClockQuote { now: caller.now(), volume: 0, has_ended: false });
@@ -266,7 +269,7 @@ pub(crate) fn clock_quote(core: &Core, caller: &Caller) -> Result<ClockQuote, Re
     Ok(ClockQuote { now, volume, has_ended: standing.state == State::Ended })
 }
 
-/// Moves the clock of a world. The clock of an ended world does not move.
+/// Steps the clock of the caller's world. If the world has ended, returns its clock unchanged.
 pub(crate) fn step_quote(core: &Core, caller: &Caller, to: Target) -> Result<ClockQuote, Refusal> {
     if !caller.who.is_of_world() {
         return Err(Refusal::BadQuery("this account has no world to step".to_owned()));

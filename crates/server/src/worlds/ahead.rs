@@ -1,25 +1,26 @@
-//! Cache of the instants after the clock of a world, for its next steps.
+//! Cache of what was read ahead of a world's clock, for the next steps.
 
 use std::collections::BTreeSet;
 
 use market::{Symbol, Timestamp};
 
-/// Cached instants after the clock.
+/// Cached reads for the instants after the clock.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
-    /// Securities that the account holds or has open orders in, as of a revision of its journal.
+    /// Revision of the account's journal, and the securities that the account held or had open
+    /// orders in at that revision.
     pub(crate) held: Option<(u64, BTreeSet<Symbol>)>,
     pub(crate) minutes: Option<Minutes>,
-    /// Revision of the journal and version of the store with which the account was last advanced.
+    /// Revision of the journal and version of the store after the account was last advanced.
     pub(crate) advanced: Option<(u64, i64)>,
 }
 
-/// Instants at which stored minutes open or act.
+/// Instants at which stored minutes open or fill orders, in ascending order.
 #[derive(Debug)]
 pub(crate) struct Minutes {
     pub(crate) version: i64,
     pub(crate) symbols: BTreeSet<Symbol>,
-    /// `instants` are complete after `from` and before `until`, and ascending.
+    /// Exclusive start of the range in which `instants` is complete.
     pub(crate) from: Timestamp,
     pub(crate) until: Timestamp,
     pub(crate) instants: Vec<Timestamp>,

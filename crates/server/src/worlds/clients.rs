@@ -1,5 +1,5 @@
 //! The clients of a world on this server: open connections and streams, and pending requests. They
-//! decide when a moving clock waits, and when it is stopped and resumed automatically.
+//! decide when a moving clock waits, and when the clock is paused and resumed automatically.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,12 @@ use tokio::sync::Notify;
 
 use crate::mailbox::{Kick, Mailbox, Need};
 
-/// Time after the first connection's sign-in after which it counts as ready, even without a
+/// Time from the first connection's sign-in until the connections count as ready even without a
 /// subscription.
 const READY_AFTER: Duration = Duration::from_secs(10);
 
 /// Interval between checks of the connections that a step waits for, because a connection that the
-/// server closes reports nothing.
+/// server closes does not report its flow.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ struct State {
     connections: HashMap<u64, Mailbox>,
     /// Whether the last connection was closed since the clock was started.
     is_lost: bool,
-    /// Uptime from which the connections are ready; `None` without connections.
+    /// Uptime at which the connections count as ready; `None` without connections.
     ready_at: Option<Duration>,
     /// Number of pending HTTP requests.
     in_work: u32,
@@ -49,13 +49,14 @@ struct AutoStep {
     answered_at: Option<Duration>,
 }
 
-/// When a world that steps automatically takes its next step.
+/// Time of the next step of a world that steps automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextStep {
     Due,
-    /// After this time, unless a client reports something earlier.
+    /// The step is due after this time, unless a client reports its flow or sends a request
+    /// earlier.
     In(Duration),
-    /// When a client reports something.
+    /// The step waits until a client reports its flow or completes a request.
     Waits,
 }
 
@@ -70,7 +71,8 @@ impl Clients {
         state.requested(uptime);
     }
 
-    /// Records that a connection has subscribed to quotes or order events.
+    /// Records that a connection has subscribed to quotes or order events, so that the connections
+    /// count as ready.
     pub(crate) fn subscribed(&self, uptime: Duration) {
         let mut state = self.lock();
         state.ready_at = state.ready_at.map(|ready_at| ready_at.min(uptime));
@@ -94,7 +96,7 @@ impl Clients {
         self.lock().requested(uptime);
     }
 
-    /// Clears the records from before the clock was started.
+    /// Clears the lost connection and the last automatic step, because the clock was started.
     pub(crate) fn started(&self) {
         let mut state = self.lock();
         (state.is_lost, state.step) = (false, None);
@@ -105,13 +107,14 @@ impl Clients {
         self.lock().is_lost
     }
 
-    /// Returns how long a world without ready connections waits for them, or `None` if it has no
+    /// Returns the time until the connections count as ready, or `None` if the world has no
     /// connections.
     pub(crate) fn ready_in(&self, uptime: Duration) -> Option<Duration> {
         self.lock().ready_at.map(|ready_at| ready_at.saturating_sub(uptime))
     }
 
-    /// Returns whether all connections meet the need. Requests a report from those that do not.
+    /// Returns whether all connections meet the condition. The other connections will report their
+    /// next change.
     pub(crate) fn are_ready(&self, need: Need) -> bool {
         self.lock().are_ready(need)
     }
@@ -132,7 +135,7 @@ impl Clients {
         self.lock().connections.values().for_each(|mailbox| mailbox.close(kick));
     }
 
-    /// Records that a connection has reported its flow.
+    /// Wakes waiting steps after a connection has reported its flow.
     pub(crate) fn reported(&self) {
         // A waiting step holds this lock while it checks the connections, so it does not miss a
         // report.
@@ -140,9 +143,9 @@ impl Clients {
         self.reported.notify_all();
     }
 
-    /// Returns when a world that steps automatically takes its next step: after `quiet` without a
-    /// request, counted from when the clients have read the pushes of the last step. The first step
-    /// waits for the first request.
+    /// Returns when a world that steps automatically takes its next step: `quiet` after the last
+    /// request, but not earlier than `quiet` after the clients have read the pushes of the last
+    /// step. The first step waits for the first request.
     pub(crate) fn next_step(&self, quiet: Duration, uptime: Duration) -> NextStep {
         if !self.are_ready(Need::Answered) {
             return NextStep::Waits;
@@ -177,13 +180,15 @@ impl Clients {
 
 impl State {
     fn are_ready(&self, need: Need) -> bool {
-        // Does not stop at the first one, so that each connection gets a request.
+        // Checks all connections, so that each connection that does not meet the condition reports
+        // its next change.
         let waiting = self.connections.values().filter(|mailbox| !mailbox.is_ready(need)).count();
         waiting == 0
     }
 
-    /// A request soon after a step may have been intended for the previous step. Whether it was a
-    /// quick reaction to this step is not visible outside the program.
+    /// Counts a request shortly after a step as late, because it may have been intended for the
+    /// time before the step. The server cannot detect whether it was a quick reaction to this step
+    /// instead.
     fn requested(&mut self, uptime: Duration) {
         self.requested_at = Some(uptime);
         if self.step.is_some_and(|AutoStep { at, quiet, .. }| uptime < at + quiet) {
@@ -242,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_waits_for_reads_of_its_pushes_and_pending_requests() {
+    fn a_step_waits_until_the_last_pushes_are_read_and_no_request_is_pending() {
         let clients = Clients::default();
         let (mailbox, reader) = Mailbox::new(10);
         clients.joined(1, mailbox.clone(), at(0));
@@ -276,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_connection_is_lost_only_once() {
+    fn only_the_close_of_the_last_connection_counts_as_lost() {
         let clients = Clients::default();
         let ((one, _r1), (two, _r2)) = (Mailbox::new(1), Mailbox::new(1));
         assert!(!clients.left(1) && !clients.is_lost());

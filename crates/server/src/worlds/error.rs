@@ -1,4 +1,4 @@
-//! Errors of reading, moving and changing worlds, and the refusals of requests.
+//! Errors of reading, moving and changing worlds, and the refusals of requests for these errors.
 
 use access::AccessError;
 use history::HistoryError;
@@ -9,14 +9,14 @@ use world::WrongState;
 
 use crate::refusal::Refusal;
 
-/// Number of log lines from which a world is no longer moved.
+/// Number of log lines at which the clock of a world no longer moves.
 pub(super) const LINES_MAX: u64 = 1_000_000;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorldError {
     #[error(transparent)]
     WrongState(#[from] WrongState),
-    /// A step must go forward, and not beyond the end.
+    /// The requested end of a step is not after the clock.
     #[error("the clock of the world is at {now}: it can only move forward")]
     Back { now: Timestamp },
     #[error("{at} is not between the world's start {start} and its clock {now}")]
@@ -27,7 +27,8 @@ pub(crate) enum WorldError {
     NoSpeed,
     #[error("{0} worlds are running already, which is the limit worlds_running")]
     TooManyRunning(u32),
-    /// A movement has failed half way. It must be completed before another one.
+    /// An earlier movement failed before it was complete. It must be completed before another
+    /// movement.
     #[error("a step to {to} has failed half way: repeat it first")]
     Unfinished { to: Timestamp },
     #[error("the world was changed by another process: try again")]

@@ -1,9 +1,9 @@
-//! The log of a world, line by line: reads and subscriptions of its program, events of its account,
-//! and the hashes of its pushes. `record.rs` adds lines, and `write.rs` stores them.
+//! The log of a world, line by line: securities that its program reads and subscribes to, events of
+//! its account, and the hashes of its pushes. `record.rs` adds lines, and `write.rs` stores them.
 //!
-//! The digests form a chain: the digest of a line is SHA-256 of the previous digest, the kind and
-//! the entry. Each digest thus covers all lines up to its own, and a world that goes back or is
-//! copied continues from there. Only events and steps are hashed. Other lines are notes for the
+//! The digests form a chain. The digest of a hashed line is SHA-256 of the previous digest, the
+//! kind and the entry, so each digest covers all preceding lines, and a world that was reset or
+//! copied continues the chain. Only events and steps are hashed. Other lines are notes for the
 //! reader, which may differ between equal runs.
 
 use std::collections::HashMap;
@@ -22,20 +22,21 @@ use super::write::UNWRITTEN_MAX;
 pub(crate) enum LineKind {
     /// The world was created.
     Created,
-    /// The world was created as a copy. The preceding lines were copied.
+    /// The world was created as a copy. The preceding lines were copied from its source.
     Forked,
     /// An entry of the account's journal.
     Event,
     /// A movement of the clock.
     Step,
-    /// The versions of the series of a security, when it was first read.
+    /// The versions of a security's series when the security was first read.
     Data,
     Subscribed,
     Unsubscribed,
     /// The state was changed by a request.
     Changed,
     Reset,
-    /// The server crashed, and the clock continues at the last stored event.
+    /// The server ended before it stored the last steps, and the clock continues at the last stored
+    /// event of the account.
     Recovered,
 }
 
@@ -60,7 +61,7 @@ impl LineKind {
     }
 }
 
-/// The end of a log, and its unstored lines.
+/// The end of a log, and the lines that are not stored yet.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     /// Number of the last line.
@@ -73,8 +74,7 @@ pub(crate) struct Log {
     pub(crate) entries: u64,
     pub(crate) digest: Hash,
     pub(crate) unwritten: Vec<WorldLine>,
-    /// Versions of securities that were recorded, by symbol: the version of the store, and the
-    /// note.
+    /// Recorded versions of securities, by symbol: the version of the store, and the note.
     pub(crate) noted: HashMap<Symbol, (i64, Value)>,
 }
 
@@ -86,7 +86,8 @@ impl Log {
         Log { number, at, step, entries, digest, ..Log::default() }
     }
 
-    /// Returns the log of a reset world. Its last line is now this one.
+    /// Returns the log of a reset world, which ends with a line about the reset. `last` is the last
+    /// remaining line.
     pub(crate) fn reset_to(last: Option<&WorldLine>, at: Timestamp, actor: &str) -> Log {
         let mut log = Log::after(last);
         log.add(LineKind::Reset, at, json!({"to": at.to_string(), "by": actor}).to_string(), String::new());
@@ -97,7 +98,8 @@ impl Log {
         self.number >= LINES_MAX
     }
 
-    /// Adds a line. Times never decrease, so that a log can be cut at an instant.
+    /// Adds a line. The time of a line is never before that of the previous line, so that a log can
+    /// be cut at an instant.
     pub(crate) fn add(&mut self, kind: LineKind, at: Timestamp, entry: String, request: String) {
         if kind.is_hashed() {
             let mut hash = Sha256::new();
@@ -117,7 +119,7 @@ impl Log {
     }
 }
 
-/// A hash of published pushes, and their number.
+/// A hash of published pushes, and the number of these pushes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PushHash {
     count: u64,
@@ -128,7 +130,7 @@ impl PushHash {
     /// Adds the body of a push.
     pub(crate) fn add(&mut self, body: &[u8]) {
         self.count += 1;
-        // The lengths make the boundaries of the bodies part of the hash.
+        // With the lengths, equal bytes that are split into other pushes have another hash.
         self.hash.update((body.len() as u64).to_be_bytes());
         self.hash.update(body);
     }
@@ -161,7 +163,7 @@ impl World {
         log.add(LineKind::Step, now, entry.to_string(), request.to_string());
     }
 
-    /// Adds a note.
+    /// Adds a line that is not hashed.
     pub(crate) fn note(&self, kind: LineKind, at: Timestamp, note: &Value) {
         self.log().add(kind, at, note.to_string(), String::new());
     }
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_continues_after_any_line() {
+    fn a_log_can_be_continued_after_an_earlier_line() {
         let mut log = Log::default();
         for (number, text) in ["a", "b", "c"].iter().enumerate() {
             log.step = number as u64;

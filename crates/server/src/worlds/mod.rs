@@ -1,9 +1,9 @@
-//! Worlds of this server: accounts with their own market clocks.
+//! The worlds of this server, which are accounts with their own market clocks.
 //!
-//! This file holds the worlds in memory, by account, and moves a clock from one state to the next.
-//! `clients.rs` knows the connections and requests of a world, `waiters.rs` the requests that wait for
-//! its clock, `log.rs` what has happened, `ahead.rs` what was read ahead. `write.rs` stores worlds, on
-//! condition that the row is where this server left it. `world_changes/` moves the clocks.
+//! This file holds the worlds in memory, by account, and changes the state of a clock. `clients.rs`
+//! tracks the connections and requests of a world, `waiters.rs` the requests that wait for its
+//! clock, `log.rs` its log, and `ahead.rs` what was read ahead. `write.rs` stores a world if its
+//! row was not changed by another process. `world_changes/` moves the clocks.
 
 mod ahead;
 mod clients;
@@ -36,7 +36,7 @@ use waiters::{MovementGuard, Waiters};
 pub(crate) use waiters::{WAIT_MAX, Waiter};
 pub(crate) use write::WRITE_EVERY;
 
-/// Worlds that this server has used, by account.
+/// Worlds that were used on this server, by account.
 #[derive(Debug)]
 pub(crate) struct Worlds {
     loaded: RwLock<HashMap<AccountId, Arc<World>>>,
@@ -65,10 +65,10 @@ pub(crate) struct World {
     standing: Mutex<Standing>,
     /// Clients on this server.
     pub(crate) clients: Arc<Clients>,
-    /// Requests that wait until the clock has stopped moving.
+    /// Requests that wait for the end of a movement.
     waiters: Arc<Waiters>,
-    /// Held by each operation on the account, and exclusively while the clock moves, so that an
-    /// order is placed either before a movement or after it.
+    /// Held shared by each operation on the account, and exclusively while the clock moves, so that
+    /// an order is placed either before a movement or after it.
     acting: RwLock<()>,
     /// Held during a change of the world, so that changes do not overlap.
     pub(crate) changing: Mutex<()>,
@@ -76,16 +76,17 @@ pub(crate) struct World {
     stored: Mutex<WorldClock>,
     log: Mutex<Log>,
     ahead: Mutex<Ahead>,
-    /// End of a movement that has failed half way. The account may have events up to there.
+    /// End of a movement that failed before it was complete. The account may have events up to this
+    /// instant.
     unfinished: Mutex<Option<Timestamp>>,
     /// Whether a change is not stored yet.
     is_unwritten: AtomicBool,
-    /// Whether the world was replaced by its row since the current change began, because another
-    /// process has changed the row.
+    /// Whether the world was replaced by its stored row since the current change began, because
+    /// another process has changed the row.
     taken_over: AtomicBool,
 }
 
-/// The part of a world that changes.
+/// The changing state of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) state: State,
@@ -96,12 +97,13 @@ pub(crate) struct Standing {
     /// How the clock of a running world moves. `None` for the highest speed, and while the clock is
     /// stopped. Not stored.
     pub(crate) course: Option<Course>,
-    /// Instant with pending work, which the clock of a running world does not pass. Not stored.
+    /// Instant that the clock of a running world does not pass, because of work after it. Not
+    /// stored.
     pub(crate) until: Timestamp,
     /// Instant at which a running world is paused. Not stored.
     pub(crate) stop_at: Option<Timestamp>,
-    /// Whether the clock was stopped because the last connection was closed, and resumes with the
-    /// next one. Not stored.
+    /// Whether the clock is paused because the last connection was closed. It resumes when a
+    /// connection is opened. Not stored.
     pub(crate) is_alone: bool,
 }
 
@@ -133,7 +135,7 @@ impl Worlds {
         Ok(loaded.entry(account).or_insert(world).clone())
     }
 
-    /// Returns the world with this name of an owner.
+    /// Returns the world with this name that belongs to an owner.
     pub(crate) fn named(
         &self,
         accounts: &Accounts,
@@ -169,7 +171,7 @@ impl Worlds {
         u32::try_from(running.count()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the running worlds, and those that resume with their next connection.
+    /// Returns the running worlds, and the worlds that resume when a connection is opened.
     pub(crate) fn all_moving(&self) -> Vec<Arc<World>> {
         let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
         loaded.values().filter(|world| world.is_moving()).cloned().collect()
@@ -205,13 +207,14 @@ impl Worlds {
         }
     }
 
-    /// Records an HTTP request with the API key of a world, until the result is dropped.
+    /// Records an HTTP request with the API key of a world. The request is pending until the result
+    /// is dropped.
     pub(crate) fn begin_request(&self, account: AccountId, uptime: Duration) -> Option<WorldRequest> {
         Some(WorldRequest::begin(self.known(account)?.clients.clone(), self.moving.clone(), uptime))
     }
 
     /// Returns a future that waits until the clock of a world has stopped moving. Returns `None` if
-    /// it does not move.
+    /// the clock does not move.
     pub(crate) fn wait(&self, account: AccountId) -> Option<Waiter> {
         self.known(account)?.waiters.wait()
     }
@@ -276,23 +279,24 @@ impl World {
         self.waiters.begin()
     }
 
-    /// Waits until no operation on the account is in progress, and keeps others from beginning until
+    /// Waits until no operation on the account is in progress, and prevents new operations until
     /// the result is dropped.
     pub(crate) fn end_operations(&self) -> RwLockWriteGuard<'_, ()> {
         self.acting.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether requests wait for a movement, or have not begun since.
+    /// Returns whether requests wait for the end of a movement, or were woken and have not begun
+    /// yet.
     pub(crate) fn has_waiting(&self) -> bool {
         self.waiters.has_waiting()
     }
 
-    /// Returns whether the world was replaced by its row since the current change began.
+    /// Returns whether the world was replaced by its stored row since the current change began.
     pub(crate) fn was_taken_over(&self) -> bool {
         self.taken_over.load(Ordering::Acquire)
     }
 
-    /// Continues a change with the row that has replaced the world.
+    /// Continues the current change with the row that has replaced the world.
     pub(crate) fn accept_row(&self) {
         self.taken_over.store(false, Ordering::Release);
     }
@@ -302,12 +306,12 @@ impl World {
         standing.state == State::Running || standing.is_alone
     }
 
-    /// Lets the clock of a running world move up to just before an instant with work.
+    /// Allows the clock of a running world to move up to one second before `due`.
     pub(crate) fn limit(&self, due: Timestamp) {
         self.lock().until = Timestamp(due.0 - 1);
     }
 
-    /// Changes the state. The clock remains at its instant.
+    /// Changes the state and stops the clock at its current instant.
     pub(crate) fn change(
         &self,
         accounts: &Accounts,
@@ -328,7 +332,7 @@ impl World {
         changing
     }
 
-    /// Begins a change. Returns `None` if a request changes the world.
+    /// Begins a change. Returns `None` if another request is changing the world.
     pub(crate) fn try_begin(&self) -> Option<MutexGuard<'_, ()>> {
         let changing = match self.changing.try_lock() {
             Ok(changing) => changing,
@@ -339,7 +343,8 @@ impl World {
         Some(changing)
     }
 
-    /// Stores a change of the state, and then makes it visible. The caller has begun the change.
+    /// Stores a change of the state, and then makes it visible. The caller must have begun the
+    /// change.
     pub(crate) fn put(
         &self,
         accounts: &Accounts,
@@ -356,7 +361,8 @@ impl World {
         self.write(accounts, Some(after), None)
     }
 
-    /// Returns an error if the clock cannot move because the log is full.
+    /// Returns an error if the log is full. Stores queued lines first if there are too many of
+    /// them.
     pub(crate) fn check_log(&self, accounts: &Accounts) -> Result<(), WorldError> {
         if self.log().is_full() {
             return Err(WorldError::LogFull);
@@ -364,7 +370,7 @@ impl World {
         if self.is_crowded() { self.write_out(accounts) } else { Ok(()) }
     }
 
-    /// Replaces the state, unless another process has changed the world.
+    /// Replaces the state in memory, unless another process has changed the world.
     pub(crate) fn replace(&self, after: Standing) -> Result<(), WorldError> {
         let mut standing = self.lock();
         // The row of another process must not be replaced by a state that was computed before the
@@ -376,14 +382,14 @@ impl World {
         Ok(())
     }
 
-    /// Clears cached and unfinished movements, because the clock was set back or another process
-    /// has moved it.
+    /// Clears the reads ahead of the clock and the unfinished movement, because the clock was set
+    /// back or another process has moved it.
     pub(crate) fn forget_ahead(&self) {
         *self.ahead() = Ahead::default();
         *self.unfinished() = None;
     }
 
-    /// Records whether a movement has failed or was completed.
+    /// Records whether a movement to `to` has failed or was completed.
     pub(crate) fn ended(&self, to: Timestamp, is_done: bool) {
         let (mut unfinished, now) = (self.unfinished(), self.standing().now);
         let is_ahead = |at: &Timestamp| *at > now;
@@ -408,7 +414,7 @@ impl World {
 }
 
 impl Standing {
-    /// Returns the state of a new world with these settings.
+    /// Returns the initial state of a world with these settings.
     pub(crate) fn at_start(span: Span, settings: Settings) -> Standing {
         let now = span.start();
         let (course, stop_at, is_alone) = (None, None, false);
@@ -429,8 +435,8 @@ impl Standing {
         })
     }
 
-    /// Returns the stored form. Whether a world is running is known only in the memory of one
-    /// server, so no world remains running when its server ends.
+    /// Returns the stored form of the clock. A running world is stored as it would be after a
+    /// restart, because only the memory of one server records that a world is running.
     pub(crate) fn clock(&self, digest: Hash) -> WorldClock {
         let Standing { state, now, step, .. } = self;
         WorldClock { state: state.after_restart().as_str().to_owned(), now: *now, step: *step, digest }

@@ -1,5 +1,5 @@
 //! Requests that arrive while the clock of a world moves. They wait until the movement has ended,
-//! so that no request sees an instant whose fills and pushes are incomplete.
+//! so that no response contains only some of the fills and pushes of an instant.
 //!
 //! A waiting request is a future on the threads of the runtime. It needs no separate thread, so
 //! other worlds are not delayed.
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Time after which a waiting request is refused.
+/// Maximum time that a request waits before it is refused.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Default)]
@@ -18,20 +18,20 @@ pub(crate) struct Waiters(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Number of movements in progress: one does the work, and others may wait for it or for slow
-    /// clients.
+    /// Number of movements in progress. One of them does the work, and the others may wait for it
+    /// or for slow clients.
     movements: u32,
-    /// Number of requests that wait, or were woken but have not begun yet.
+    /// Number of requests that wait, or that were woken but have not begun yet.
     waiting: u32,
     wakers: Vec<Waker>,
 }
 
-/// A movement of the clock, which ends when this is dropped.
+/// A movement of the clock, which ends when this guard is dropped.
 #[derive(Debug)]
 pub(crate) struct MovementGuard(Arc<Waiters>);
 
-/// A waiting request. Ready when the clock does not move. A running clock does not move again
-/// before this is dropped, so that it does not overtake the request.
+/// A waiting request. The future is ready when the clock does not move. A running clock does not
+/// move again before the waiter is dropped, so that it does not overtake the request.
 #[derive(Debug)]
 pub(crate) struct Waiter(Arc<Waiters>);
 
@@ -41,7 +41,7 @@ impl Waiters {
         MovementGuard(self.clone())
     }
 
-    /// Returns a waiter if the clock moves.
+    /// Returns a waiter if the clock moves, or `None` otherwise.
     pub(super) fn wait(self: &Arc<Self>) -> Option<Waiter> {
         let mut state = self.lock();
         if state.movements == 0 {
@@ -65,7 +65,7 @@ impl Drop for MovementGuard {
         let mut state = self.0.lock();
         state.movements -= 1;
         let wakers = if state.movements == 0 { std::mem::take(&mut state.wakers) } else { Vec::new() };
-        // The tasks acquire the lock next.
+        // Release the lock first, because the woken tasks acquire it.
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
     }

@@ -1,10 +1,10 @@
-//! Stores worlds. Requested changes of the state are stored before they are visible. Steps, and the
-//! end or pause that a movement reaches, are stored later in batches, because a transaction for
-//! each of them would limit a world to the speed of the disk.
+//! Stores worlds. A requested change of the state is stored before it is visible. Steps, and the
+//! pause or end of a world at a given instant, are stored later in batches, because one transaction
+//! for each would limit the speed of a world to that of the disk.
 //!
-//! A server that is killed loses the steps of the last moment, but no account data, because orders
-//! and fills are stored in their journals before they are acknowledged. A world is loaded at the
-//! later of its stored instant and the horizon of its account.
+//! A server that is killed loses the last steps, but no account data, because orders and fills are
+//! stored in their journals before they are acknowledged. When a world is loaded, its clock is at
+//! its stored instant or at the horizon of its account, whichever is later.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -18,9 +18,9 @@ use super::log::{LineKind, Log};
 use super::span::{row_of, span_of};
 use super::{Standing, World, WorldError, Worlds, wrong};
 
-/// Interval of writes while worlds move.
+/// Interval between writes while worlds move.
 pub(crate) const WRITE_EVERY: Duration = Duration::from_millis(50);
-/// Number of log lines of a world from which they are stored before its clock moves again.
+/// Number of unstored log lines of a world at which they are stored before its clock moves again.
 pub(super) const UNWRITTEN_MAX: usize = 1_024;
 
 impl Worlds {
@@ -31,8 +31,8 @@ impl Worlds {
         }
     }
 
-    /// Stores all worlds that have moved. Returns whether there were any. If one cannot be stored,
-    /// continues with the others and returns one of the errors.
+    /// Stores all worlds that have moved. Returns whether there were any. If a world cannot be
+    /// stored, continues with the others and returns the last error.
     pub(crate) fn write_all(&self, accounts: &Accounts) -> Result<bool, WorldError> {
         self.write_planned.store(false, Ordering::Release);
         let loaded = self.all();
@@ -64,8 +64,8 @@ impl World {
         self.is_unwritten.load(Ordering::Acquire)
     }
 
-    /// Schedules a write of the changes. Writes now if too many lines are queued, or if there is no
-    /// job that writes.
+    /// Schedules a write of the changes. Writes immediately if too many lines are queued, or if no
+    /// job writes.
     pub(crate) fn will_write(&self, worlds: &Worlds, accounts: &Accounts) -> Result<(), WorldError> {
         self.is_unwritten.store(true, Ordering::Release);
         if !worlds.writes_later || self.is_crowded() {
@@ -85,8 +85,9 @@ impl World {
         self.write(accounts, None, None).map(drop)
     }
 
-    /// Stores the clock, or a change that becomes visible afterwards, and the lines of the log.
-    /// `cut` is the number of the first line to remove, and the remaining log.
+    /// Stores the lines of the log and the clock. If `change` is given, its state is stored instead
+    /// and becomes visible afterwards. `cut` contains the number of the first line to remove, and
+    /// the remaining log.
     pub(crate) fn write(
         &self,
         accounts: &Accounts,
@@ -96,7 +97,8 @@ impl World {
         self.write_with(accounts, change, cut, None)
     }
 
-    /// Like [`write`](World::write), with another first and last instant.
+    /// Like [`write`](World::write), but also changes the first and the last instant of the world
+    /// if `span` is given.
     pub(crate) fn write_with(
         &self,
         accounts: &Accounts,
@@ -158,8 +160,8 @@ impl World {
         Ok(standing)
     }
 
-    /// Replaces the world by its row if another process has changed it. Unstored changes of this
-    /// server are lost. Returns whether the row exists.
+    /// Replaces the world by its stored row if another process has changed the row. Unstored
+    /// changes of this server are lost. Returns whether the row exists.
     pub(crate) fn adopt(&self, accounts: &Accounts) -> Result<bool, WorldError> {
         // Held while reading, so that the row is not older than a concurrent write of this server.
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
