@@ -11,8 +11,8 @@ use crate::preferences::preferences;
 pub(crate) struct Client {
     pub(crate) who: access::Caller,
     pub(crate) language: Language,
-    /// Whether the client requested overnight data. It is included only if the account has the
-    /// overnight right.
+    /// Whether the client requested overnight data. Overnight data is included only if the account
+    /// has the overnight right.
     pub(crate) overnight: bool,
     /// Region of the listener that received the request, or `None` if the listener serves every
     /// region. The listener that issued a one-time password is not considered.
@@ -35,8 +35,8 @@ pub(crate) struct Caller {
     pub(crate) connection: Option<access::ConnectionId>,
     /// Market time when the request began, live or replayed.
     pub(crate) as_of: AsOf,
-    /// The server's market time when the request began. The quota month and the level follow it,
-    /// not the clock of a world.
+    /// The server's market time when the request began. The quota month and the level depend on
+    /// this time, not on the clock of a world.
     pub(crate) quota_time: Timestamp,
 }
 

@@ -49,8 +49,8 @@ const READERS_KEPT: usize = 64;
 /// Maximum number of symbols in the catalog. A whole market has fewer.
 const CATALOG_MAX: usize = 100_000;
 
-/// Market time of an account whose clock cannot be read. It is before all data, so that the account
-/// sees no data that it may not see yet.
+/// Market time of an account whose clock cannot be read. This time is before all data, so that no
+/// data is visible too early.
 const NO_TIME: AsOf = AsOf::Replay(Timestamp(0));
 
 const STOPPING: &str = "stopping";
@@ -267,8 +267,8 @@ impl Core {
         Share { who: Who::Account(account.id), at_once }
     }
 
-    /// Returns the worker share of a signed-in caller: that of the account if it is cached,
-    /// otherwise the default share.
+    /// Returns the worker share of a signed-in caller: the account's share if the account is
+    /// cached, otherwise the default share.
     pub(crate) fn share_of_caller(&self, caller: &access::Caller) -> Share {
         match self.access.known_account(caller) {
             Some(account) => self.share(&account),
@@ -371,7 +371,7 @@ impl Core {
     }
 
     /// Records that a connection or a stream with the API key of a world was opened. The clock of
-    /// the world follows its flow.
+    /// the world then waits for this client.
     pub(crate) fn joined_world(&self, account: AccountId, connection: u64, mailbox: Mailbox) {
         match self.worlds.of(&self.access.database(), account) {
             Ok(world) => world.clients.joined(connection, mailbox, self.uptime()),
@@ -399,7 +399,8 @@ impl Core {
         self.stream_checks.load(Ordering::Acquire)
     }
 
-    /// Returns the market time for an account: that of its world, or the server's.
+    /// Returns the market time for an account: the time of its world or, without a world, the
+    /// server's time. Returns [`NO_TIME`] if the clock cannot be read.
     pub(crate) fn market_now_of(&self, account: AccountId) -> AsOf {
         match self.access.is_world(account) {
             Ok(false) => self.market_now(),
@@ -420,7 +421,8 @@ impl Core {
         Ok(AsOf::Replay(world.now(self.uptime())))
     }
 
-    /// Returns the first and the last instant of the caller's world, or `None` if it has none.
+    /// Returns the first and the last instant of the caller's world, or `None` if the caller has no
+    /// world.
     pub(crate) fn world_span(&self, caller: &Caller) -> Result<Option<Span>, Refusal> {
         if !caller.who.is_of_world() {
             return Ok(None);
@@ -454,8 +456,8 @@ impl Core {
         self.with_reader(|reader| self.paper.at(id, reader, &moment).tally_within_request(&days)).map(drop)
     }
 
-    /// Returns how long the server's market clock takes from now to `at`, or `None` if it is
-    /// stopped before.
+    /// Returns how long the server's market clock takes from now to `at`, or `None` if the clock is
+    /// stopped before `at`.
     pub(crate) fn time_until(&self, at: Timestamp) -> Option<Duration> {
         self.market.time_until(at)
     }

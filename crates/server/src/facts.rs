@@ -46,17 +46,18 @@ pub(crate) struct Status {
     warnings: Vec<String>,
 }
 
-/// Quote subscriptions: connections and streams with subscriptions, and distinct securities.
+/// Number of connections and streams with quote subscriptions, and number of distinct subscribed
+/// securities.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SubscriptionsStatus {
     connections: usize,
     streams: usize,
     securities: usize,
-    /// Queued quotes and trades.
+    /// Number of queued pushes of quotes and trades.
     pushes_waiting: usize,
 }
 
-/// Requests since the server started, over HTTP and on long connections.
+/// Number of requests since the server started, over HTTP and on long connections.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RequestsStatus {
     answered: u64,

@@ -64,7 +64,7 @@ pub(crate) struct Links {
 
 #[derive(Debug)]
 struct Slot {
-    /// Counts against the account's connection limit while it exists.
+    /// While this exists, the connection counts toward the account's connection limit.
     connection: Arc<Connection>,
     /// Whether other nodes were notified that the connection does not answer pings.
     is_silent: bool,
@@ -171,7 +171,7 @@ impl Links {
         })
     }
 
-    /// Closes all connections of an account, whose clock was set back.
+    /// Closes all connections of an account because the clock of the account was set back.
     pub(crate) fn close_set_back(&self, account: AccountId) {
         for connection in self.list(Some(account)) {
             if let Some(mailbox) = self.mailbox(connection.id) {

@@ -39,9 +39,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum number of connections to the internal listener. They have a separate limit, so that a
 /// server without free connection slots can still be monitored.
 const WATCHERS_MAX: usize = 64;
-/// One account may hold at most `1 / EACH_OF_ALL` of all connections over HTTP, but always at least
-/// `EACH_MIN`.
+/// Divisor of the connection limit that gives the maximum number of HTTP connections of one
+/// account.
 const EACH_OF_ALL: usize = 4;
+/// Lower bound for the maximum number of HTTP connections of one account.
 const EACH_MIN: usize = 8;
 /// Maximum number of unsent bytes that the operating system buffers per connection. Further bytes
 /// wait in this process, where they are charged to their account or address.
@@ -355,8 +356,8 @@ async fn join(core: &Arc<Core>) -> Result<(), access::AccessError> {
     Ok(())
 }
 
-/// Merges batches that were acknowledged before the previous server ended, so that the first
-/// request sees them.
+/// Merges batches that were acknowledged before the previous server ended, so that responses
+/// include their rows from the first request on.
 async fn merge_ingested(core: &Arc<Core>) {
     let core = core.clone();
     let merged = tokio::task::spawn_blocking(move || {
@@ -382,8 +383,8 @@ async fn leave(core: &Arc<Core>) {
     }
 }
 
-/// Pauses running worlds at their current instants, and stores the steps that the job has not
-/// stored yet.
+/// Pauses running worlds at the current instants of their clocks, and stores the steps that the job
+/// has not stored yet.
 async fn store_worlds(core: &Arc<Core>) {
     let core = core.clone();
     let stored = tokio::task::spawn_blocking(move || {

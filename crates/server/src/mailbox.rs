@@ -17,17 +17,16 @@ use wire::quote::Command;
 
 use crate::quote_push;
 
-/// Default maximum number of queued pushes, which is two for every topic that a client may subscribe
-/// to.
+/// Default maximum number of queued pushes: two for each subscription that a connection may have.
 pub(crate) const PUSHES_MAX: usize = feed::PUSHES_MAX;
-/// Maximum size of queued bodies in bytes per push of the limit: more than a quote or an order
-/// change needs.
+/// Maximum total size of the queued bodies in bytes, divided by the maximum number of pushes. A
+/// quote or an order change is shorter.
 const BYTES_EACH: usize = 256;
 /// Maximum number of subscriptions: 500 securities with four topics each (quote, depth, brokers,
 /// trades).
 const SUBSCRIBED_MAX: usize = 500 * 4;
-/// Number of queued quotes from which a client is treated as slow, and newer quotes replace older
-/// ones. One instant may have two for each of 500 securities.
+/// Number of queued quotes at which a client is treated as slow and newer quotes replace older
+/// quotes. One instant may have two quotes for each of 500 securities.
 const MERGE_FROM: usize = 1_024;
 const _: () = assert!(PUSHES_MAX >= 2 * SUBSCRIBED_MAX);
 const _: () = assert!(BYTES_EACH * PUSHES_MAX == feed::BYTES_MAX);
@@ -43,9 +42,9 @@ pub(crate) enum Kick {
     Closed(ClosedBy),
     /// The account was revoked.
     Revoked,
-    /// The clock of the account was set back, so sequence numbers begin again.
+    /// The clock of the account was set back, so sequence numbers restart.
     ClockSetBack,
-    /// The client reads more slowly than pushes arrive: this many are queued.
+    /// The client reads more slowly than pushes arrive. `waiting` pushes are queued.
     TooSlow {
         waiting: u32,
     },
@@ -62,7 +61,8 @@ pub(crate) enum ClosedBy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Push {
     pub(crate) command: u8,
-    /// Shared by all receiving connections: the body, or a WebSocket frame with its packet.
+    /// The body, or a WebSocket frame that contains the packet with the body. Shared by all
+    /// receiving connections.
     bytes: Bytes,
     /// Offset of the body.
     body_at: usize,
@@ -86,7 +86,7 @@ pub(crate) struct Mailbox(Arc<Mutex<State>>);
 #[derive(Debug)]
 pub(crate) struct MailboxReader(Arc<Mutex<State>>);
 
-/// State of a mailbox, as seen by its connection.
+/// State of a mailbox, as reported to its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mail {
     Nothing,
@@ -102,8 +102,8 @@ struct State {
     /// Queued pushes. Allocated for the first push and freed with the last push, because most
     /// mailboxes are empty most of the time.
     queue: Option<Box<Queue>>,
-    /// Allocated for the first quote. Retained afterwards, because the tag of a quote depends on
-    /// the previous quotes.
+    /// Queued quotes and trades. Allocated for the first quote and retained afterwards, because the
+    /// tag of a quote depends on the previous quotes.
     quotes: Option<Box<PushQueue>>,
     /// Maximum number of pushes in each queue.
     pushes_max: u32,
@@ -121,45 +121,46 @@ struct State {
     waker: Option<Waker>,
 }
 
-/// Progress of a connection with the pushes that it took. Only connections of worlds report it.
+/// Progress of a connection with the pushes that it took from the mailbox. Only connections of
+/// worlds report their progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// Whether pushes were taken that the socket has not accepted yet.
+    /// Whether the connection took pushes that the socket has not accepted yet.
     pub(crate) is_unwritten: bool,
-    /// Number of pushes before a ping that the client has not answered yet.
+    /// Number of pushes that precede an unanswered ping.
     pub(crate) unanswered: u32,
-    /// Whether pushes were taken after the last ping that the client has answered.
+    /// Whether the connection took pushes after the last ping that the client has answered.
     pub(crate) is_unconfirmed: bool,
     /// Whether requests are pending.
     pub(crate) is_busy: bool,
 }
 
-/// Condition under which the clock of a world moves on.
+/// Condition that a connection must meet before the clock of a world moves on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// All pushes are in the socket.
     InSocket,
-    /// All pushes are in the socket, and the client has answered pings except for the last few
-    /// pushes.
+    /// All pushes are in the socket, and at most [`UNANSWERED_MAX`] pushes precede an unanswered
+    /// ping.
     Written,
     /// The client has answered a ping after the last push, and no request is pending.
     Answered,
 }
 
-/// Reaction of a connection after it has reported its flow.
+/// What a connection must do after it has reported its flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reported {
-    /// Send a ping after the last push.
+    /// Whether to send a ping after the last push.
     pub(crate) ping: bool,
-    /// The clock of the world waits for a change of the flow.
+    /// Whether to notify the clock of the world, which waits for a change of the flow.
     pub(crate) is_awaited: bool,
 }
 
-/// Maximum number of pushes before an unanswered ping with which the clock of a world moves on.
+/// Maximum number of pushes before an unanswered ping for which [`Need::Written`] is met.
 pub(crate) const UNANSWERED_MAX: u32 = 256;
 
-/// Connections to be woken when this is dropped. Several pushes are queued before their connections
-/// are woken, so that a connection writes them together.
+/// Connections that are woken when this value is dropped. Several pushes are queued before their
+/// connections are woken, so that a connection writes them together.
 #[derive(Debug, Default)]
 pub(crate) struct Wakeups(Vec<Waker>);
 
@@ -235,14 +236,15 @@ impl Mailbox {
         }
     }
 
-    /// Stops newer quotes from replacing queued ones, because programs in a world count their
-    /// pushes and the clock of the world waits for slow clients. Call before the first push.
+    /// Prevents newer quotes from replacing queued quotes, because programs in a world count their
+    /// pushes and the clock of the world waits for slow clients. Must be called before the first
+    /// push.
     pub(crate) fn keep_all(&self) {
         lock(&self.0).keeps_all = true;
     }
 
-    /// Returns the first unsent sequence number of trades by security, of the queued pushes or of
-    /// those at the time when the mailbox was closed.
+    /// Returns, by security, the first sequence number of the queued trades. After the mailbox was
+    /// closed, returns the numbers at the time of closing.
     pub(crate) fn unsent_trades(&self) -> HashMap<Symbol, i64> {
         lock(&self.0).quotes.as_ref().map(|quotes| quotes.unsent_trades()).unwrap_or_default()
     }
@@ -265,14 +267,14 @@ impl Mailbox {
         }
     }
 
-    /// Returns whether the mailbox no longer accepts pushes.
+    /// Returns whether the mailbox refuses further pushes.
     pub(crate) fn has_ended(&self) -> bool {
         let state = lock(&self.0);
         state.is_shut || state.kick.is_some()
     }
 
-    /// Returns whether the clock of a world may move on. If not, requests a report of the next
-    /// change from the connection.
+    /// Returns whether the connection meets a condition. If not, the connection will report its
+    /// next change, and sends a ping if the condition requires one.
     pub(crate) fn is_ready(&self, need: Need) -> bool {
         let mut state = lock(&self.0);
         if state.is_shut || state.kick.is_some() {
@@ -542,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_a_mailbox_can_be_set() {
+    fn the_limit_of_a_mailbox_is_configurable() {
         let (mailbox, reader) = Mailbox::new(3);
         (0..3).for_each(|_| mailbox.put(push("x")).unwrap());
         assert_eq!(mailbox.put(push("y")), Err(PushError::TooSlow));
@@ -553,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_mailbox_has_the_numbers_of_unsent_trades() {
+    fn a_closed_mailbox_retains_the_numbers_of_unsent_trades() {
         let (mailbox, reader) = Mailbox::new(3);
         let trades = |symbol: &str, sequence| {
             let (symbol, prints) = (symbol.parse().unwrap(), Vec::new());

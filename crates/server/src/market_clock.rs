@@ -17,13 +17,14 @@ pub trait MarketTime: Send + Sync {
         ClockSpeed::Machine
     }
 
-    /// Returns how long the clock takes from `now` to `at`, or `None` if it is stopped before `at`.
-    /// `now` has just been read from this clock.
+    /// Returns how long the clock takes from `now` to `at`, or `None` if the clock is stopped
+    /// before `at`. `now` must have just been read from this clock.
     fn wait(&self, now: Timestamp, at: Timestamp) -> Option<Duration> {
         self.pace().wait(now, at)
     }
 
-    /// Returns how long the clock takes from now to `at`, or `None` if it is stopped before.
+    /// Returns how long the clock takes from now to `at`, or `None` if the clock is stopped before
+    /// `at`.
     fn time_until(&self, at: Timestamp) -> Option<Duration> {
         self.wait(self.as_of().now(), at)
     }

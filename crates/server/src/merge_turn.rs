@@ -1,8 +1,8 @@
-//! Decides which of several servers that share a store merges ingested batches. It is the server of
-//! the last merge, because it has the newest blocks of the series in memory; another server would
-//! have to read them, and would make the first server's blocks outdated. For the first merge, it is
-//! a server that commits batches. Another server takes over if batches wait without a merge, or if
-//! it commits all batches.
+//! Decides which of several servers that share a store merges ingested batches. The server of the
+//! last merge also does the next merge, because it has the newest blocks of the series in memory;
+//! another server would have to read them, and would make the first server's blocks outdated. The
+//! first merge is done by a server that commits batches. Another server takes over if batches wait
+//! too long for a merge, or if it commits all batches.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use history::ingest::Merged;
 
-/// Time without a merge after which another server takes over.
+/// Time that batches wait for a merge before another server takes over.
 const TAKES_OVER_AFTER: Duration = Duration::from_millis(500);
-/// Number of batches after which the server that has committed all of them takes over.
+/// Number of consecutive batches after which the server that committed all of them takes over.
 const ALL_BATCHES: i64 = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct MergeTurn {
-    /// Whether this server merges the next batch, from the information of this server.
+    /// Whether this server merges the next batch, as of the last check.
     is_own: AtomicBool,
     state: Mutex<State>,
 }
@@ -27,18 +27,19 @@ struct State {
     last: Last,
     /// The first and the last batch of the latest run of batches that this server has committed.
     committed: Option<(i64, i64)>,
-    /// The last merged batch, and since when later ones wait.
+    /// The last merged batch, and the time since which later batches have been waiting.
     waiting: Option<(i64, Instant)>,
 }
 
-/// The last merge.
+/// Which server did the last merge.
 #[derive(Clone, Copy, Debug, Default)]
 enum Last {
     #[default]
     Unknown,
-    /// No merge since this server has started. Contains the last merged batch.
+    /// No server has merged since this server started. Contains the last batch that was merged
+    /// before.
     Before(i64),
-    /// By this server, up to this batch.
+    /// This server merged batches up to and including this batch.
     Own(i64),
     Other,
 }
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_servers_that_commit_before_the_first_merge_one_merges() {
+    fn either_of_two_committing_servers_may_merge_first_and_then_only_one_merges() {
         let [one, other] = [MergeTurn::default(), MergeTurn::default()];
         let now = Instant::now();
         one.committed(1);

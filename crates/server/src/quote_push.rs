@@ -84,7 +84,7 @@ pub(crate) struct ClockPush {
     pub(crate) now: Timestamp,
     /// Number of the last step.
     pub(crate) step: u64,
-    /// Number of pushes of the last step, including the clock; 0 in a first push.
+    /// Number of pushes of the last step, including the push of the clock; 0 in a first push.
     pub(crate) pushes: usize,
 }
 
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_of_any_length_has_its_body() {
+    fn the_header_of_a_frame_ends_where_its_body_begins() {
         for length in [0, 10, 119, 120, 121, 65_530, 65_531, 70_000] {
             let message = quote::PushQuote { symbol: "x".repeat(length), ..Default::default() };
             let frame = framed(Command::PushQuote, &message);

@@ -25,7 +25,7 @@ pub(crate) struct Work<C> {
     version: i64,
 }
 
-/// Maximum number of securities that a connection remembers as known.
+/// Maximum number of known securities that are cached per connection.
 const KNOWN_MAX: usize = 16;
 
 /// Per-connection cache between requests, which avoids locks shared by all connections.

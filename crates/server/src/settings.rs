@@ -67,13 +67,14 @@ pub struct Settings {
     pub statement_link_seconds: u32,
     /// Font for Chinese text in PDF statements; `None` to search the usual paths.
     pub statement_font: Option<PathBuf>,
-    /// Time after its end at which an incomplete minute counts as final, in seconds.
+    /// Time after the end of a minute at which an incomplete candle of this minute counts as final,
+    /// in seconds.
     pub ingest_grace_seconds: u32,
     /// Maximum number of worlds in the store.
     pub worlds_max: u32,
     /// Maximum number of concurrently running worlds.
     pub worlds_running: u32,
-    /// Days after which ended worlds are deleted; `None` for never.
+    /// Number of days after which ended worlds are deleted; `None` to keep them.
     pub worlds_keep_days: Option<NonZeroU32>,
     /// Maximum size of an uploaded file in bytes.
     pub upload_bytes: usize,
@@ -204,9 +205,10 @@ pub struct Limits {
     /// Number of threads for requests that block on disk I/O, shared by all callers. At most
     /// [`THREADS_MAX`](crate::THREADS_MAX).
     pub threads: usize,
-    /// Refusals per second above which a caller's connections are read more slowly; 0 for no limit.
+    /// Number of refusals per second above which a caller's connections are read more slowly; 0 for
+    /// no limit.
     pub refusals_per_second: u32,
-    /// Maximum unsent bytes of responses per caller.
+    /// Maximum number of unsent bytes of responses per caller.
     pub unsent_bytes: usize,
     /// Maximum number of unauthenticated connections per address. Further connections wait for a
     /// slot.
@@ -214,8 +216,9 @@ pub struct Limits {
     /// Maximum number of pushes that one movement of the clock sends to a connection. Beyond that,
     /// the connection gets only the final states.
     pub push_jump: usize,
-    /// Maximum number of pushes queued for a connection. Beyond it, the connection is closed. Their
-    /// total size is limited to 256 bytes for each. At least [`PUSH_QUEUE_MIN`].
+    /// Maximum number of pushes queued for a connection, at least [`PUSH_QUEUE_MIN`]. Their total
+    /// size is limited to 256 bytes for each allowed push. A connection that exceeds either limit
+    /// is closed.
     pub push_queue: usize,
 }
 

@@ -28,7 +28,7 @@ use crate::versions::Dated;
 #[derive(Debug)]
 pub(crate) struct TradeListeners {
     accounts: Mutex<HashMap<AccountId, Vec<Subscriber>>>,
-    /// Number of queued events by account, for accounts with subscribers.
+    /// Number of events that were queued, by account, for accounts with subscribers.
     sent: Mutex<HashMap<AccountId, Counts>>,
     /// Streams that follow accounts.
     news: Arc<AccountNews>,
@@ -48,7 +48,7 @@ struct Subscriber {
     dated: Option<Dated>,
 }
 
-/// Number of queued events.
+/// Number of events that were queued for an account and for each of its connections.
 #[derive(Debug, Default)]
 struct Counts {
     all: u64,
@@ -141,12 +141,12 @@ impl TradeListeners {
         }
     }
 
-    /// Returns the number of events that were queued for an account since it has subscribers.
+    /// Returns the number of events that were queued for an account since its first subscriber.
     pub(crate) fn sent(&self, account: AccountId) -> u64 {
         self.counts().get(&account).map_or(0, |counts| counts.all)
     }
 
-    /// Returns how many of these events were queued for one connection.
+    /// Returns the number of events that were queued for one connection of an account.
     pub(crate) fn sent_to(&self, account: AccountId, connection: ConnectionId) -> u64 {
         self.counts()
             .get(&account)
@@ -480,8 +480,8 @@ mod tests {
         assert!(report.into_iter().eq(0..5_000));
         let slow = slow.look(&Context::from_waker(Waker::noop()));
         assert!(matches!(slow, Mail::Kick(Kick::TooSlow { .. })), "{slow:?}");
-        // The account has no subscribers once the other one ends, even if the first connection has
-        // not noticed that it was closed.
+        // The account has no subscribers after the other connection ends, even if the task of the
+        // first connection has not detected yet that it was closed.
         drop(other);
         assert_eq!(scene.listeners.accounts(), Vec::<AccountId>::new());
     }

@@ -114,10 +114,11 @@ impl Drop for Held {
     }
 }
 
-/// Maximum number of bytes of request bodies in memory: per address, for all addresses together,
-/// and per account.
+/// Maximum number of bytes of request bodies in memory per address.
 const OF_ADDRESS_MAX: usize = 1 << 20;
+/// Maximum number of bytes of unauthenticated request bodies in memory, for all addresses together.
 const OF_STRANGERS_MAX: usize = 16 << 20;
+/// Maximum number of bytes of request bodies in memory per account.
 const OF_ACCOUNT_MAX: usize = 8 << 20;
 
 /// Counts the bytes of HTTP request bodies in memory: per account and, before authentication, per

@@ -26,11 +26,11 @@ impl Instant {
     }
 }
 
-/// Returns the speed of a world: a number, or `max`.
+/// Converts the speed of a world to JSON: a number, or `max`.
 pub(crate) fn speed(speed: Speed) -> Value {
     match speed {
         Speed::Max => "max".into(),
-        // Three decimals, which a double represents exactly enough for the same output.
+        // The text has three decimals, which a double reproduces unchanged.
         speed => serde_json::from_str(&speed.to_string()).unwrap_or_default(),
     }
 }

@@ -31,8 +31,9 @@ const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// Log messages for failed store operations.
+/// Log message for a failed operation on a paper account.
 const PAPER_FAILED: &str = "cannot query a paper account";
+/// Log message for a failed operation on an account.
 const ACCESS_FAILED: &str = "cannot check an account";
 
 const OUTCOME_UNKNOWN: &str = "the database did not confirm the change, so it may or may not have been \

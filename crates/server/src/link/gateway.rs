@@ -21,8 +21,9 @@ use crate::core::Core;
 use crate::dispatch::has_field;
 use crate::links::Links;
 
-/// Commands specific to the trade gateway.
+/// Number of the subscription command of the trade gateway.
 const SUBSCRIBE: u8 = trade::Command::Subscribe as u8;
+/// Number of the trade gateway command that ends subscriptions.
 pub(super) const UNSUBSCRIBE: u8 = trade::Command::Unsubscribe as u8;
 /// Field number of the count in a request for trades. A list of topics has only field 1.
 const TRADES_COUNT_FIELD: u32 = 2;

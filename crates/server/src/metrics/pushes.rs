@@ -16,23 +16,23 @@ pub(crate) struct PushMetrics {
     pub(crate) lag: Histogram,
 }
 
-/// Subscriptions and queued pushes of this server.
+/// Numbers of subscriptions and queued pushes of this server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PushLoad {
-    /// Connections with subscriptions.
+    /// Number of connections with subscriptions.
     pub(crate) connections: usize,
-    /// Streams of server-sent events.
+    /// Number of streams of server-sent events.
     pub(crate) streams: usize,
-    /// Subscribed securities.
+    /// Number of subscribed securities.
     pub(crate) securities: usize,
-    /// Queued quotes and trades of all connections and streams.
+    /// Number of queued quotes and trades of all connections and streams.
     pub(crate) waiting: usize,
-    /// The longest of these queues.
+    /// Length of the longest of these queues.
     pub(crate) longest: usize,
 }
 
 impl PushLoad {
-    /// Adds the subscriptions under another clock.
+    /// Returns the numbers for the subscriptions under two clocks together.
     pub(crate) fn and(self, other: PushLoad) -> PushLoad {
         PushLoad {
             connections: self.connections + other.connections,
@@ -62,7 +62,8 @@ impl PushMetrics {
         self.unreachable.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of clients that were too slow.
+    /// Returns the number of clients whose connection or stream was closed because they read too
+    /// slowly.
     #[cfg(test)]
     pub(crate) fn slow_readers_closed(&self) -> u64 {
         self.slow_readers.load(Ordering::Relaxed)

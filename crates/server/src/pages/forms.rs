@@ -3,10 +3,11 @@
 use super::path;
 use crate::kit::fields::{self, Names};
 
-/// Limits on the size of a form in bytes, on its number of fields, and on the return URL in bytes.
-/// Our forms have a handful of fields, the longest of which is the return URL.
+/// Maximum size of a form in bytes.
 const BYTES_MAX: usize = 32 << 10;
+/// Maximum number of fields in a form. Our forms have only a few.
 const FIELDS_MAX: usize = 20;
+/// Maximum length of the return URL in bytes. This URL is the longest field of our forms.
 const NEXT_MAX: usize = 8 << 10;
 
 /// Parsed fields with unique names.

@@ -4,8 +4,9 @@ use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
 
 use super::font::{self, EmbeddedFace, PdfError, packed};
 
-/// A4 size in points.
+/// Width of an A4 page in points.
 const WIDTH: f32 = 595.0;
+/// Height of an A4 page in points.
 const HEIGHT: f32 = 842.0;
 const MARGIN: f32 = 40.0;
 const TOP: f32 = HEIGHT - MARGIN;

@@ -8,7 +8,7 @@ use wire::command;
 /// A change to the API.
 #[derive(Debug)]
 pub(super) struct Change {
-    /// Date from which the change is in effect.
+    /// First date on which the change is in effect.
     pub(super) date: Date,
     pub(super) what: &'static str,
     pub(super) effects: &'static [Effect],

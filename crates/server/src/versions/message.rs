@@ -1,6 +1,6 @@
 //! Removes fields from encoded protobuf messages.
 
-/// Protobuf wire types.
+// Protobuf wire types.
 const VARINT: u64 = 0;
 const FIXED_64: u64 = 1;
 const BYTES: u64 = 2;

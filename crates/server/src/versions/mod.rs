@@ -232,7 +232,7 @@ mod tests {
         assert!(early.endpoint("GET", "/v1/trade/order").is_err());
         assert_eq!(early.endpoint("DELETE", "/v1/trade/order"), Ok(()));
         assert_eq!(early.endpoint("GET", "/v1/trade/order/today"), Ok(()));
-        // An endpoint exists from its date on, but not on the day before.
+        // An endpoint exists on its date, but not on the day before.
         for (date, path) in [
             ("2022-06-15", "/v1/quote/capital-flow"),
             ("2022-06-15", "/v1/quote/capital-distribution"),

@@ -9,8 +9,9 @@ use crate::kit::query::Query;
 
 pub(super) const REFUSALS: &[RefusalDoc] = &[GRID_REFUSED, TRADE_TOO_FAST];
 
-/// Default and maximum number of rows per page.
+/// Default number of rows per page.
 const ROWS_DEFAULT: u32 = 50;
+/// Maximum number of rows per page.
 const ROWS_MAX: u32 = 1_000;
 const _: () = assert!(ROWS_MAX as usize == GRID_PAGE_MAX);
 const PAGES_MAX: u32 = 1_000_000;

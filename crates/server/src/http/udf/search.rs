@@ -15,10 +15,11 @@ use crate::kit::envelope::Problem;
 use crate::kit::{Admitted, Call, Site};
 use crate::refusal::Refusal;
 
-/// Maximum and default number of rows.
+/// Maximum number of rows.
 const LIMIT_MAX: usize = 100;
+/// Default number of rows.
 const LIMIT_DEFAULT: usize = 30;
-/// Maximum number of securities to search for a variant.
+/// Maximum number of securities that are searched for a matching variant.
 const LOOKED_AT_MAX: usize = 1_000;
 const QUERY_CHARS_MAX: usize = 64;
 
