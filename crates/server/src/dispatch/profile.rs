@@ -109,7 +109,8 @@ fn rate_limits(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
         }?;
         Some(RateLimit { command: command.into(), limit: number(limit), burst: number(burst) })
     };
-    // The profile command has no limit here, because clients send it before they know any limit.
+    // The profile command has no limit here, because clients send it before they have received any
+    // limit.
     CommandRow::paces().filter(|(command, _)| *command != Profile::NUMBER).filter_map(limit_of).collect()
 }
 

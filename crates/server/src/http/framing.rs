@@ -31,7 +31,7 @@ enum State {
     Body(u64),
     Chunked(Chunk),
     /// After an upgrade, or after bytes that cannot be tracked. Nothing is checked in this state;
-    /// the parser decides.
+    /// only the parser validates the bytes.
     Free,
 }
 

@@ -2,7 +2,7 @@
 //! role over a real connection, and compares the outcomes with `policy.txt`, which documents the
 //! policy. Set `UPDATE_EXPECT=1` to rewrite `policy.txt`.
 //!
-//! Also tests that a request reads the market clock only once, so that all its parts see the same
+//! Also tests that a request reads the market clock only once, so that all its parts use the same
 //! instant. The test clock advances on every read.
 
 use std::fmt::Write;

@@ -89,7 +89,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 })?;
             let unclaimed = Unclaimed(Some((hub.links.clone(), signed.id)));
             // A client that was connected to another node continues with the gateway recorded by
-            // that node. Otherwise the body decides.
+            // that node. For other clients, the body of a command determines the gateway.
             if matches!(credentials, Credentials::Session(_))
                 && let Ok(Some(word)) = access.recall_client(signed.lineage)
             {

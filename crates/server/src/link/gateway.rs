@@ -28,8 +28,8 @@ pub(super) const UNSUBSCRIBE: u8 = trade::Command::Unsubscribe as u8;
 /// Field number of the count in a request for trades. A list of topics has only field 1.
 const TRADES_COUNT_FIELD: u32 = 2;
 
-/// Maximum number of clients whose gateway is stored. For other clients, only the body of a command
-/// decides.
+/// Maximum number of clients whose gateway is stored. For other clients, the body of a command
+/// determines its gateway.
 const REMEMBERED_MAX: usize = 4096;
 
 /// The gateway that a connection was opened for, determined by the upgrade path. TCP connections

@@ -161,7 +161,7 @@ impl House {
         self.connect_narrow(kind, 1 << 20)
     }
 
-    /// Opens a connection whose pipe buffers this many bytes.
+    /// Opens a connection with a pipe that buffers `bytes` bytes.
     pub(super) fn connect_narrow(&self, kind: Kind, bytes: usize) -> Far {
         self.connect_with(kind, bytes, None, Program::Other)
     }

@@ -197,7 +197,7 @@ impl<'a> Visit<'a> {
 
     /// Returns whether the browser's headers are consistent with a form on our pages. Our pages
     /// suppress the referrer, and some browsers then send no origin either. A missing header is
-    /// therefore accepted, and the CSRF token decides.
+    /// therefore accepted, because the CSRF token is checked as well.
     pub(super) fn is_from_here(&self) -> bool {
         let headers = self.call.headers;
         if headers.get_all(ORIGIN).iter().count() > 1 {

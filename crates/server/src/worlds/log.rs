@@ -1,10 +1,10 @@
 //! The log of a world, line by line: securities that its program reads and subscribes to, events of
 //! its account, and the hashes of its pushes. `record.rs` adds lines, and `write.rs` stores them.
 //!
-//! The digests form a chain. The digest of a hashed line is SHA-256 of the previous digest, the
-//! kind and the entry, so each digest covers all preceding lines, and a world that was reset or
-//! copied continues the chain. Only events and steps are hashed. Other lines are notes for the
-//! reader, which may differ between equal runs.
+//! The digests form a chain. The digest of an event or a step is SHA-256 of the previous digest,
+//! the kind and the entry, so it covers all events and steps up to this line, and a world that was
+//! reset or copied continues the chain. Other lines are notes for the reader. They are not hashed,
+//! because they may differ between equal runs.
 
 use std::collections::HashMap;
 

@@ -10,13 +10,13 @@ pub(super) fn week(venue: &Venue, sessions: Sessions, today: Date) -> String {
     of_segments(venue.full_hours(today), sessions)
 }
 
-/// Lists the weekdays without trading from `from` on, such as `20261225,20270101`.
+/// Lists the weekdays without trading, starting at `from`, such as `20261225,20270101`.
 pub(super) fn holidays(venue: &Venue, from: Date) -> String {
     let closed = weekdays(venue, from).filter(|date| venue.calendar().kind(*date).is_none());
     closed.map(compact).collect::<Vec<_>>().join(",")
 }
 
-/// Lists the days with shortened hours from `from` on, such as `0930-1300:20261127;…`.
+/// Lists the days with shortened hours, starting at `from`, such as `0930-1300:20261127;…`.
 pub(super) fn corrections(venue: &Venue, sessions: Sessions, from: Date) -> String {
     let half = weekdays(venue, from).filter(|date| venue.calendar().kind(*date) == Some(DayKind::Half));
     let report = half.map(|date| format!("{}:{}", of_segments(venue.hours(date), sessions), compact(date)));

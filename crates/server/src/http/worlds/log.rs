@@ -52,7 +52,7 @@ struct Line {
     entry: Value,
     /// How a step was requested, and the response; null for other lines.
     request: Value,
-    /// SHA-256 of all events and steps up to and including the line.
+    /// Digest of all events and steps up to and including the line, as SHA-256 in hexadecimal.
     digest: String,
 }
 

@@ -79,8 +79,8 @@ pub(super) struct WorldDocument {
     /// Whether the clock is paused because the last connection was closed. It resumes when a
     /// connection is opened.
     paused_alone: bool,
-    /// Market seconds by which the clock is behind the time that its speed requires, because a step
-    /// takes long or a client is slow.
+    /// Number of market seconds by which the clock is behind its speed, because a step takes long
+    /// or a client is slow.
     lag_s: i64,
     /// With `auto`: number of requests that arrived within the quiet time after a step.
     late: u64,

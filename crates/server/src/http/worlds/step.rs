@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_have_days_hours_minutes_and_seconds() {
+    fn durations_of_days_hours_minutes_and_seconds_are_parsed() {
         for (text, wanted) in [
             ("PT1M", Some(60)),
             ("PT60S", Some(60)),
