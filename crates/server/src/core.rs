@@ -630,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_shares_a_version_check_sees_accounts_as_of_that_check() {
+    fn a_request_that_shares_a_version_check_uses_accounts_as_of_that_check() {
         let dir = tempfile::tempdir().unwrap();
         Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
         let store = Store::open(dir.path(), store::Access::Read).unwrap();

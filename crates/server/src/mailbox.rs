@@ -606,7 +606,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_close_reason_wins() {
+    fn only_the_first_close_reason_is_used() {
         let (mailbox, reader) = Mailbox::new(PUSHES_MAX);
         mailbox.put(push("a")).unwrap();
         mailbox.close(Kick::Superseded);

@@ -149,7 +149,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_wait_depends_on_the_speed() {
+    fn the_wait_depends_on_the_speed_of_the_clock() {
         let (now, at) = (Timestamp(1_000), Timestamp(1_060));
         let cases = [
             (ClockSpeed::Machine, Some(60_000)),

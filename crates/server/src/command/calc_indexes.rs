@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn indexes_follow_from_prices_shares_and_earnings() {
+    fn indexes_are_computed_from_prices_shares_and_earnings() {
         let security = Security {
             total_shares: Some(9_000_000_000),
             circulating_shares: Some(40_000),

@@ -96,7 +96,7 @@ impl Far {
 }
 
 #[tokio::test]
-async fn a_stream_begins_with_the_state_and_follows_the_clock() {
+async fn a_stream_begins_with_the_current_state_and_follows_the_clock() {
     let (site, _dir) = site();
     let ann = account(&site, "ann");
     site.core.access.withdraw(ann.account_id, Right::Us, &Actor::Operator, NOW).unwrap();
@@ -310,7 +310,7 @@ async fn changes_within_a_quarter_of_a_second_are_one_event() {
 }
 
 #[tokio::test]
-async fn the_streams_of_an_account_are_limited() {
+async fn the_number_of_streams_per_account_is_limited() {
     let (site, _dir) = site();
     let (ann, bob) = (account(&site, "ann"), account(&site, "bob"));
     let mut open = Vec::new();
@@ -348,7 +348,7 @@ async fn a_stream_ends_when_its_account_is_revoked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_when_its_browser_session_signs_out() {
+async fn a_stream_ends_when_its_browser_session_is_signed_out() {
     let (site, _dir) = site();
     let ann = account(&site, "ann");
     let from = IpAddr::V4(Ipv4Addr::LOCALHOST);

@@ -147,7 +147,7 @@ async fn a_client_that_reads_too_slowly_is_closed_with_a_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_close_push_waits_five_seconds_for_a_full_socket() {
+async fn a_close_push_is_sent_if_the_client_reads_within_five_seconds() {
     let house = House::new();
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);

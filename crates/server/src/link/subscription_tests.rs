@@ -231,7 +231,7 @@ async fn subscriptions_end_when_a_right_is_withdrawn_or_the_account_is_revoked()
 }
 
 #[tokio::test]
-async fn s6_s7_types_add_up_and_end_one_by_one() {
+async fn s6_s7_subscription_types_add_up_and_end_one_by_one() {
     let house = house(OPEN);
     let account = house.account("ann", 10);
     let mut far = connected(&house, Kind::WebSocket, &account).await;
@@ -323,7 +323,7 @@ async fn unsubscribing_all_with_symbols_ends_all_types_of_these_symbols() {
 }
 
 #[tokio::test]
-async fn s12_a_client_subscribes_to_its_securities_one_by_one() {
+async fn s12_a_client_may_subscribe_to_its_securities_one_by_one() {
     let house = house(OPEN);
     let account = house.account("ann", 10);
     let mut far = connected(&house, Kind::WebSocket, &account).await;
@@ -514,7 +514,7 @@ async fn stored_trades_are_pushed_at_their_seconds_after_a_subscription() {
 }
 
 #[tokio::test]
-async fn a_damaged_security_does_not_stop_the_others() {
+async fn a_damaged_security_does_not_stop_the_pushes_of_other_securities() {
     let house = house(OPEN - 60);
     let series =
         store::Series { symbol: "5.HK".parse().unwrap(), grain: Grain::Minute, lane: store::Lane::Regular };

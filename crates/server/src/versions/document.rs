@@ -132,7 +132,7 @@ Each entry lists what an account pinned to an earlier date sees.
     }
 
     #[test]
-    fn the_page_matches_the_rows() {
+    fn the_versions_page_matches_the_changes() {
         let mut page = HEADING.to_owned();
         for InterfaceVersion { date, what, before } in versions().versions {
             write!(page, "\n## {date}\n\n").unwrap();

@@ -509,7 +509,7 @@ const END: i64 = 1_784_145_600 - M;
 const MIDNIGHT: i64 = 1_784_088_000;
 
 #[tokio::test]
-async fn a_new_status_is_pushed_at_half_past_nine() {
+async fn a_new_trade_status_is_pushed_at_half_past_nine() {
     let mut market = Market::connected().await;
     market.house.import("symbol,from,to\nAAPL.US,2026-07-16,2026-07-17\n");
     market.subscribe("AAPL.US", true).await;
@@ -541,7 +541,7 @@ async fn a_new_status_is_pushed_at_half_past_nine() {
 }
 
 #[tokio::test]
-async fn pushes_of_rows_include_the_status() {
+async fn pushes_of_ingested_rows_include_the_trade_status() {
     let mut market = Market::connected().await;
     market.house.import("symbol,from,to\nAAPL.US,2026-07-15,2026-07-15\n");
     market.subscribe("AAPL.US", true).await;
