@@ -33,7 +33,7 @@ pub(crate) struct Accepted {
     /// Remote address, or the client's address for a request through a trusted proxy.
     pub(crate) peer: SocketAddr,
     pub(crate) trusted: Arc<[TrustedProxy]>,
-    /// Region of the listener, or `None` if it serves every region.
+    /// Region of the listener, or `None` if the listener serves every region.
     pub(crate) region: Option<Region>,
     pub(crate) listener_kind: ListenerKind,
 }

@@ -84,8 +84,8 @@ impl<K: Copy + Eq + Hash> ConnectionLimits<K> {
 
 /// Time that a connection waits for a slot before it is closed.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// Waiters per slot: enough for a program that opens hundreds of connections concurrently and signs
-/// in on each.
+/// Number of waiters per slot: enough for a program that opens hundreds of connections concurrently
+/// and signs in on each.
 const WAITING: usize = 4;
 /// Minimum number of slots per address, however few connections the server allows.
 const EACH_MIN: usize = 4;

@@ -22,8 +22,8 @@ use tokio::sync::oneshot;
 const WAITING_EACH: usize = 512;
 /// Maximum number of queued requests of all callers.
 const WAITING_MAX: usize = 8_192;
-/// Threads per processor. More than one is useful, because some threads wait for the disk while
-/// others compute.
+/// Number of threads per processor. More than one is useful, because some threads wait for the disk
+/// while others compute.
 const THREADS_EACH: usize = 4;
 const THREADS_LEAST: usize = 8;
 /// Maximum number of threads. Together with the threads that serve connections, the process stays

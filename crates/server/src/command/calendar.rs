@@ -106,7 +106,7 @@ fn closing_clock(minutes: i32) -> i32 {
 /// Maximum length of the requested range, in days. Clients request 30 days, and published examples
 /// request 31.
 const DAYS_MAX: i32 = 31;
-/// How far into the past trading days are served, in days.
+/// Number of past days for which trading days are served.
 const PAST_DAYS_MAX: i64 = 366;
 
 /// Length in days of the range whose half days clients request automatically.

@@ -82,7 +82,8 @@ const HEAD_WITHIN: Duration = Duration::from_secs(30);
 const WATCHERS_HEAD_WITHIN: Duration = Duration::from_secs(5);
 const HEAD_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 100;
-/// How long a request waits for room in its account's unsent-response buffer before it is refused.
+/// Maximum time that a request waits for room in its account's unsent-response buffer before it is
+/// refused.
 const ROOM_WITHIN: Duration = Duration::from_secs(10);
 
 /// Serves one HTTP connection, which may be upgraded to a long connection.

@@ -20,7 +20,7 @@ use super::{Arrival, Link, Program, Transport, UNSENT_MAX};
 use crate::mailbox::{ClosedBy, Kick, Mailbox, Push, PushError};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// A push command that has no other meaning for clients.
+/// Number of a push command that has no other meaning for clients.
 const NOTIFICATION: u8 = 18;
 /// Body size of a push in bytes. The body is the push's number followed by padding.
 const LENGTH: usize = 1000;

@@ -188,7 +188,7 @@ const SUBSCRIPTION_CALLS_MAX: u32 = 1_000;
 const SUBSCRIPTION_WINDOW: Duration = Duration::from_secs(10);
 /// Maximum number of stored candle requests.
 const PULLS_MAX: usize = 1_000;
-/// How long a candle request is stored.
+/// Time for which a candle request is stored.
 const PULL_KEPT: Duration = Duration::from_secs(10);
 
 /// State of one connection for its requests about quote subscriptions: the rate limit window and

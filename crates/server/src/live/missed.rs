@@ -16,7 +16,7 @@ use crate::ingest::Ingest;
 /// Maximum number of rows in memory. This many rows take about thirty megabytes, and a feed of five
 /// thousand rows per second reaches the limit in forty seconds.
 const ROWS_MAX: usize = 200_000;
-/// How long a row is available, in seconds.
+/// Time for which a row is available, in seconds.
 const KEPT_S: i64 = 600;
 /// Number of batches that are read at a time.
 const READ_AT_ONCE: i64 = 64;

@@ -77,7 +77,7 @@ struct Departed {
     missing: HashMap<Symbol, i64>,
 }
 
-/// How long the missing trades of a closed connection are stored.
+/// Time for which the missing trades of a closed connection are stored.
 const DEPARTED_KEPT: Duration = Duration::from_secs(600);
 /// Maximum number of closed connections with stored missing trades.
 const DEPARTED_MAX: usize = 4_096;

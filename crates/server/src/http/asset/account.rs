@@ -132,7 +132,8 @@ const CURRENCIES: [&str; 8] = ["HKD", "CNH", "CNY", "EUR", "GBP", "JPY", "SGD", 
 /// Base currencies of the listed rates. The published API has only HKD. The official command line
 /// needs rates with base USD to convert amounts to USD.
 const BASES: [Currency; 2] = [Currency::HKD, Currency::USD];
-/// Rounds a computed rate to eight decimals, the precision of reported rates.
+/// Number of rate units in 1. Computed rates are rounded to eight decimals, the precision of
+/// reported rates.
 const RATE_UNIT: f64 = 1e8;
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -138,7 +138,7 @@ fn decimal<T>(
     }
 }
 
-/// Returns the digits of a number, unless the JSON parser may have rounded it.
+/// Returns the digits of a number, or an error if the JSON parser may have rounded the number.
 fn exact(number: &Number, name: &str) -> Result<String, String> {
     let text = number.to_string();
     if number.is_i64() || number.is_u64() {

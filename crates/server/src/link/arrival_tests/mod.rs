@@ -504,7 +504,7 @@ async fn trades_of_a_closing_auction_are_pushed() {
     market.nothing_more().await;
 }
 
-/// Seconds from 09:32 to the end of the day in New York.
+/// Number of seconds from 09:32 to the end of the day in New York.
 const END: i64 = 1_784_145_600 - M;
 const MIDNIGHT: i64 = 1_784_088_000;
 
