@@ -124,7 +124,8 @@ fn hashtags(given: &[String]) -> Result<Vec<String>, TextError> {
     Ok(words)
 }
 
-/// Maximum number of symbols stored with a topic in addition to [`TICKERS_MAX`].
+/// Maximum number of symbols found in the text that are stored with a topic, in addition to the
+/// [`TICKERS_MAX`] symbols that the client may list.
 const KEPT_MAX: usize = 20;
 /// Maximum number of symbols parsed from a text, including repeated symbols.
 const READ_MAX: usize = 1_000;

@@ -2,8 +2,9 @@
 //! articles; replies are plain text.
 //!
 //! The crate validates texts ([`Draft`], [`reply_text`]), limits the rate of posts (`pace.rs`) and
-//! determines who can read a topic ([`Community`]). It knows no protocols, write permissions or
-//! clocks. Texts are stored verbatim, so the code that displays a text must escape it.
+//! determines who can read a topic ([`Community`]). It does not depend on protocols or clocks and
+//! does not check write permissions. Texts are stored verbatim, so the code that displays a text
+//! must escape it.
 
 mod community;
 mod draft;
