@@ -104,9 +104,9 @@ pub struct FrameDecoder {
     state: State,
     header: [u8; HEADER_MAX],
     header_length: u8,
-    /// Payload of the incomplete data message. `fragmented` is the message's opcode if more
-    /// fragments follow.
+    /// Payload of the incomplete data message.
     message: Vec<u8>,
+    /// Opcode of the incomplete data message, if more fragments follow.
     fragmented: Option<Opcode>,
     /// Payload of the incomplete control frame, which may arrive between the fragments of a data
     /// message.
@@ -131,7 +131,8 @@ struct Frame {
 }
 
 impl FrameDecoder {
-    /// Sets the maximum message length in bytes. The new limit applies from the next frame on.
+    /// Sets the maximum message length in bytes. The new limit applies starting with the next
+    /// frame.
     pub fn allow(&mut self, message_max: usize) {
         self.message_max = message_max;
     }

@@ -40,7 +40,7 @@ pub enum Packet<'a> {
     Push { command: u8, body: Cow<'a, [u8]> },
 }
 
-/// Status in a response header. Clients know all nine values; this server sends only
+/// Status in a response header. Clients accept all nine values; this server sends only
 /// [`Success`](Self::Success), [`ServerTimeout`](Self::ServerTimeout),
 /// [`BadRequest`](Self::BadRequest), [`Unauthenticated`](Self::Unauthenticated) and
 /// [`ServerError`](Self::ServerError).
@@ -75,7 +75,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Limits for a signed-in client, whose largest request names 500 symbols.
+    /// Limits for a signed-in client, whose largest request lists 500 symbols.
     pub const REQUEST: Self = Self { body: 64 << 10, inflated: 256 << 10 };
     /// Limits for a client that has not signed in.
     pub const SIGN_IN: Self = Self { body: 4 << 10, inflated: 16 << 10 };
