@@ -24,9 +24,9 @@ use crate::{
     Role, Secret, Terms, TermsChange, Validity, rights,
 };
 
-/// Default lifetime of an API-key token: ten years. The token and its secret are stored in a
-/// configuration file, so a short lifetime would burden the owner more than a thief. Revoking the
-/// account invalidates the token immediately.
+/// Default lifetime of an API-key token: ten years. The token is stored in a configuration file
+/// next to its secret, so a short lifetime would add work for the owner and little security.
+/// Revoking the account invalidates the token immediately.
 pub const TOKEN_LIFE_DEFAULT_S: i64 = 10 * 365 * 86_400;
 /// The accounts database and all access decisions: authentication, rate limits, levels and cluster
 /// state. Each process has one instance, shared between threads.
@@ -392,7 +392,7 @@ impl Access {
     }
 
     /// Queries the database version, which every change of accounts and rights increments. Later
-    /// [`Freshness::Recent`] requests see all changes up to this check.
+    /// [`Freshness::Recent`] requests include all changes up to this check.
     pub fn version_check(&self) -> Result<i64, AccessError> {
         self.current_version()
     }

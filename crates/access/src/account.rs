@@ -213,8 +213,8 @@ pub struct Account {
     /// [`Rights::hold`].
     pub rights: Rights,
     pub terms: Terms,
-    /// Whether the account belongs to a world: it follows the world's clock, and only its API key
-    /// signs it in.
+    /// Whether the account belongs to a world. Such an account follows the world's clock and has
+    /// only API keys as credentials.
     pub is_world: bool,
     /// Owner of the account's world.
     pub(crate) owner: Option<AccountId>,

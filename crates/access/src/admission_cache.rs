@@ -75,13 +75,13 @@ impl AdmissionCache {
         (of == caller && standpoint.version() == version).then_some(standpoint)
     }
 
-    /// Returns whether the cache, for this grade, holds the security as paid for.
+    /// Returns whether the cached state has this grade and the security is cached as paid.
     pub(crate) fn is_paid(&self, grade: &Arc<Grade>, symbol: &Symbol) -> bool {
         self.last.as_ref().is_some_and(|(_, last)| last.is(grade)) && self.paid.contains(symbol)
     }
 
-    /// Caches that the caller was admitted and has paid for the security. A cache of another caller
-    /// or grade is cleared first, and a full cache evicts its oldest security.
+    /// Records that the caller was admitted and has paid for the security. The cache is cleared
+    /// first if it belongs to another caller or grade, and a full cache evicts its oldest security.
     pub(crate) fn learn(&mut self, caller: &Caller, grade: &Arc<Grade>, symbol: &Symbol) {
         if !self.last.as_ref().is_some_and(|(of, last)| of == caller && last.is(grade)) {
             self.last = Some((*caller, Standpoint::Graded(Arc::clone(grade))));

@@ -12,7 +12,7 @@ use crate::{
     RateLimit, RateRule, Right, Role, Scope, Standing,
 };
 
-/// The data that a request asks to be admitted to.
+/// The data for which a request must be admitted.
 #[derive(Debug)]
 pub enum Demand<'a> {
     /// History of a security. The ticket proves that the request passed the rate limit;
@@ -185,7 +185,7 @@ fn within(caller: &Caller, account: &Account, scope: Scope) -> Result<(), Refusa
         // OAuth consent never includes the operator scope.
         (Scope::Operator, Role::Operator) if caller.is_oauth() => NotOperator::Program,
         (Scope::Operator, Role::Operator) => NotOperator::Address,
-        // All accounts see the rows of a feed, so only an operator may permit ingest.
+        // The rows of a feed are visible to all accounts, so only an operator may permit ingest.
         (Scope::Ingest, Role::User) if caller.has(scope) => NotOperator::Role,
         (Scope::Ingest, Role::Operator) if caller.has(scope) => return Ok(()),
         (Scope::Quote | Scope::Trade | Scope::Account, _) if caller.has(scope) => return Ok(()),

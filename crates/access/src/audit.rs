@@ -1,5 +1,5 @@
 //! Audit rows for refused logins, and for imports that operators start and undo through the
-//! service, because imports change the data that accounts see. A login row never contains a secret
+//! service, because imports change the data served to accounts. A login row never contains a secret
 //! or text sent by the client, because users sometimes type secrets into name fields.
 
 use std::net::IpAddr;

@@ -107,7 +107,7 @@ impl Access {
     }
 
     /// Signs in a user. An unknown name, a revoked account, an account without a password and a
-    /// wrong password cost the same work and return the same error.
+    /// wrong password take the same amount of work and return the same error.
     pub fn sign_in(&self, who: &Login<'_>, at: Moment) -> Result<SignedIn, LoginRefused> {
         // Phone keyboards may append a space, and names never begin or end with a space.
         let name: String = who.name.trim().chars().take(NAME_CHARS_MAX + 1).collect();

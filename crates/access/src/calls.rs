@@ -8,7 +8,7 @@ use std::time::Duration;
 use store::AccountId;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Number of buckets from which full buckets are evicted.
+/// Number of buckets at which full buckets are evicted.
 const BUCKETS_SWEEP: usize = 4_096;
 
 /// General rate limit of quote commands. Accounts whose rate is `unlimited` are exempt.

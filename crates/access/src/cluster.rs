@@ -21,7 +21,7 @@ const SLOTS_EVERY: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(crate) struct Cluster {
     shared: Option<Arc<Shared>>,
-    /// Whether the database is reachable.
+    /// Health of the database, as observed by this node.
     pub(crate) health: DatabaseHealth,
     pub(crate) registry: Arc<Registry>,
     upkeep: Mutex<Upkeep>,
@@ -37,8 +37,8 @@ struct Upkeep {
     strays: HashSet<i64>,
     without_slot: HashSet<i64>,
     slots_at: Option<Duration>,
-    /// Number of broken database connections. Each may have lost the last subscriptions, which are
-    /// committed asynchronously.
+    /// Number of broken database connections at the last heartbeat. Each break may have lost the
+    /// last subscriptions, which are committed asynchronously.
     losses: u64,
 }
 
@@ -165,7 +165,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Writes subscriptions of this node's connections that the database may lack or still have.
+    /// Writes the subscriptions of this node's connections that may differ from the database. After
+    /// a database connection was lost, all subscriptions may differ.
     pub(crate) fn write_subscriptions(&self, shared: &Shared) -> Result<(), AccessError> {
         let losses = shared.connection_losses();
         if std::mem::replace(&mut self.lock_upkeep().losses, losses) != losses {

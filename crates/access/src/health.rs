@@ -277,8 +277,8 @@ mod tests {
         assert_eq!(local(30, S(10)), u32::MAX, "the database decides");
         health.lose();
         assert_eq!(local(30, S(50)), 30);
-        // The row of the other node has expired, so that node is not counted. It reconnects shortly
-        // afterwards.
+        // The row of the other node has expired, so that node is not counted. The node reconnects
+        // shortly afterwards.
         health.find(1, 0, S(60));
         assert_eq!((health.state(S(60)), local(30, S(60))), (DatabaseState::Settling, 30));
         health.find(3, 0, S(61));

@@ -13,7 +13,7 @@ use crate::{Access, AccessError, Caller, Denial, Freshness, SignedRequest, verif
 /// Maximum length of a header in bytes, far longer than any credential. Longer headers are ignored.
 const HEADER_BYTES_MAX: usize = 4_096;
 
-/// Which credential of a request is known, before its signature is verified.
+/// The credential that identifies a request whose signature has not been verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recognized {
     /// The access token is known.
@@ -141,7 +141,7 @@ impl Access {
     }
 
     /// Returns the error for a token without a scheme: a hint to send the token as `Bearer` if it
-    /// is an OAuth token, otherwise `otherwise`.
+    /// is an OAuth token, and `otherwise` for any other token.
     fn bare(&self, token: Option<&str>, otherwise: Denial) -> Result<Denial, Denial> {
         Ok(match token {
             Some(token) if self.is_oauth_token(token)? => {

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use market::{Region, Symbol};
 
-/// The scope for all symbols, and the prefix of the others.
+/// The scope for all symbols, and the prefix of the scopes for some symbols.
 const INGEST: &str = "ingest";
 const BOUND: &str = "ingest:";
 /// Maximum number of symbols and regions in a scope. A stored scope has at most 1,024 bytes.
@@ -36,8 +36,8 @@ pub enum ParseIngestSymbolsError {
 }
 
 impl IngestSymbols {
-    /// Parses the text of a scope. Returns `None` if a word is no ingest scope, or is not a symbol
-    /// or region.
+    /// Parses the text of a requested scope. Returns `None` if a word is not an ingest scope, if
+    /// its symbol or region is invalid, or if there are too many.
     pub(crate) fn of_requested_scope(scope: &str) -> Option<IngestSymbols> {
         let words = || scope.split(' ').filter(|word| !word.is_empty());
         if words().next().is_none() || !words().all(|word| word == INGEST || word.starts_with(BOUND)) {

@@ -1,8 +1,8 @@
 //! Access control: who may send requests, how often and how much. The crate implements accounts,
 //! signatures, one-time passwords, sessions, rate limits and quotas.
 //!
-//! The crate does not depend on the network: it knows no HTTP, packets or response codes. It reads
-//! no clock either. Three kinds of time are passed as arguments and never mixed:
+//! The crate does not depend on the network: it contains no HTTP, packets or response codes. It
+//! reads no clock either. Three kinds of time are passed as arguments and never mixed:
 //!
 //! - *now* ([`Timestamp`](market::Timestamp)) is the machine's wall clock, by which signatures and
 //!   sessions expire;

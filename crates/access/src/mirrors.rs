@@ -5,7 +5,7 @@ use store::{AccountId, AuditNote};
 
 use crate::{Access, AccessError, Actor, Secret};
 
-/// Secrets of mirrors belong to no account.
+/// Account id for the encryption of mirror secrets, which belong to no account.
 const NO_ACCOUNT: AccountId = AccountId(0);
 
 /// An operator's action on a mirror.
@@ -36,8 +36,8 @@ impl Access {
         self.identity.keys.unseal(sealed, NO_ACCOUNT, &bound(name))
     }
 
-    /// Writes an audit row. It is not in the transaction of the action, because mirrors are stored
-    /// in the candle database.
+    /// Writes an audit row. The row is not part of the action's transaction, because mirrors are
+    /// stored in the candle database.
     pub fn note_mirror(
         &self,
         step: MirrorStep,
@@ -51,7 +51,7 @@ impl Access {
     }
 }
 
-/// App keys contain no spaces, so the text cannot equal one.
+/// App keys contain no spaces, so this text cannot equal an app key.
 fn bound(name: &str) -> String {
     format!("mirror {name}")
 }

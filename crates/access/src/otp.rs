@@ -37,8 +37,8 @@ pub(crate) const EXPIRED: Denial =
 
 #[derive(Debug, Default)]
 pub(crate) struct Otps {
-    /// Issued passwords in order of issue and so of expiry. Linear search is fast enough, because
-    /// few passwords are stored at any time.
+    /// Issued passwords in order of issue, which is also the order of expiry. Linear search is fast
+    /// enough, because few passwords are stored at any time.
     issued: Mutex<VecDeque<Issued>>,
 }
 

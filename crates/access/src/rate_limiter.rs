@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Number of accounts from which idle accounts are evicted.
+/// Number of accounts at which idle accounts are evicted.
 const ACCOUNTS_SWEEP: usize = 4_096;
 /// Maximum number of addresses in a limiter.
 const ADDRESSES_MAX: usize = 20_000;
@@ -39,7 +39,7 @@ pub struct RateLimiter<K> {
 #[derive(Debug)]
 struct Windows<K> {
     of: HashMap<K, Window>,
-    /// Number of keys from which idle keys are evicted.
+    /// Number of keys at which idle keys are evicted.
     sweep_at: usize,
 }
 
@@ -181,8 +181,8 @@ impl Window {
         self.passed.extend(std::iter::repeat_n(now, calls as usize));
     }
 
-    /// Returns the current time, but never a time before the last call, because threads may reach
-    /// this point in another order than they read the clock.
+    /// Returns the current time, but never a time before the last call, because threads may not
+    /// reach this point in the order in which they read the clock.
     fn now(&self, uptime: Duration) -> Duration {
         self.passed.back().map_or(uptime, |last| uptime.max(*last))
     }

@@ -15,7 +15,7 @@ use store::{SignatureLimits, SignatureOutcome};
 use crate::signature::TIMESTAMP_TOLERANCE_S;
 
 /// Maximum number of stored signatures per app key. Further writes within ten minutes are refused.
-/// A backtest that replays months in an hour sends some hundred orders per second.
+/// A backtest that replays months in an hour sends a few hundred orders per second.
 const EACH_MAX: u32 = 100_000;
 /// Maximum number of stored signatures of all app keys, which take about 50 MB.
 const ALL_MAX: usize = 500_000;
@@ -24,8 +24,8 @@ const ALL_MAX: usize = 500_000;
 /// for transit.
 const AGAIN_S: i64 = 2;
 
-/// Limits per app key, across all nodes. A signature by a clock that is ahead by the whole
-/// tolerance stays valid for `kept_s` seconds.
+/// Limits per app key, across all nodes. A signature whose timestamp is ahead by the full tolerance
+/// stays valid for `kept_s` seconds.
 pub(crate) const LIMITS: SignatureLimits =
     SignatureLimits { each_max: EACH_MAX, kept_s: 2 * TIMESTAMP_TOLERANCE_S as i64 + 1 };
 

@@ -16,9 +16,10 @@ use crate::{Access, AccessError, Actor, Present, ReportError, Step, StepChange, 
 /// Number of decimals of stored amounts.
 const AMOUNT_DECIMALS: u32 = 4;
 const RATE_DECIMALS: u32 = 8;
-/// Maximum amount (ten trillion units of a currency) and maximum exchange rate (a million HKD per
-/// unit). No account has more, and the product of both does not overflow.
+/// Maximum amount: ten trillion units of a currency. No account has more, and the product with
+/// [`RATE_MAX`] does not overflow.
 const AMOUNT_MAX: i128 = 10_000_000_000_000 * 10_i128.pow(AMOUNT_DECIMALS);
+/// Maximum exchange rate: a million HKD per unit.
 const RATE_MAX: i128 = 1_000_000 * 10_i128.pow(RATE_DECIMALS);
 const _: () = assert!(AMOUNT_MAX < i64::MAX as i128);
 const _: () = assert!(RATE_MAX < i64::MAX as i128);
@@ -49,8 +50,8 @@ pub struct RateEntry {
     pub currency: String,
     pub day: Date,
     pub rate: String,
-    /// Whether the rate is a built-in approximation. A reported rate takes precedence from its day
-    /// on.
+    /// Whether the rate is a built-in approximation. A reported rate takes precedence starting on
+    /// its day.
     pub builtin: bool,
 }
 

@@ -35,7 +35,8 @@ use crate::{AccessError, Caller, Denial, Secret};
 pub const SESSION_LIFE_S: i64 = 86_400;
 const VERSION: u8 = 5;
 const VERSION_OAUTH: u8 = 6;
-/// Version of session ids issued by the previous release, which stay valid for a day.
+/// Versions of session ids issued by the previous release, without and with an OAuth token. These
+/// ids stay valid for a day.
 const UNSCOPED: u8 = 3;
 const UNSCOPED_OAUTH: u8 = 4;
 const BODY_BYTES_MAX: usize = 1 + 8 + 4 + 8 + 8 + 16 + 1 + 16 + 8;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use store::{AccountId, RateAsk, RateDecision, RateTimes};
 
-/// Number of accounts from which idle accounts are evicted.
+/// Number of accounts at which idle accounts are evicted.
 const ACCOUNTS_SWEEP: usize = 4_096;
 /// Time for which a decision of the database is considered current.
 const RECENT: Duration = Duration::from_millis(200);

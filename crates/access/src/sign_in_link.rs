@@ -2,9 +2,9 @@
 //! once, within ten minutes, at the server that printed it.
 //!
 //! A user who can read the files of a store already has full access to the store, so a link grants
-//! that user nothing new. The link must only be useless to others. Its token is 256 random bits,
-//! stored as a hash, and becomes invalid after its first use, after ten minutes, and when the
-//! server that issued it stops. The server decides which addresses may use a link.
+//! that user no additional access. Only use by others must be prevented. The link's token is 256
+//! random bits, stored as a hash, and becomes invalid after its first use, after ten minutes, and
+//! when the server that issued it stops. The server decides which addresses may use a link.
 
 use std::net::IpAddr;
 

@@ -138,8 +138,8 @@ impl Access {
         if caller.until() <= now {
             return Err(EXPIRED);
         }
-        // While the database is unreachable, the cached state of the token family applies, which
-        // `standing` has already checked.
+        // While the database is unreachable, `standing` has already checked the cached state of the
+        // token family.
         if let Some(family) = caller.family()
             && !self.cluster.health.is_unreachable()
             && !self.cluster.check_query(self.accounts.family_stands(&family.text(), now))?

@@ -13,7 +13,7 @@ use crate::{Denial, Secret};
 /// Maximum difference in seconds between the clocks of client and server, in either direction.
 pub const TIMESTAMP_TOLERANCE_S: u32 = 300;
 const _: () = assert!(TIMESTAMP_TOLERANCE_S == 300, "the message of `check_time` says so");
-/// Timestamps from this value on are in milliseconds. Clients send seconds, with or without a
+/// Timestamps of at least this value are in milliseconds. Clients send seconds, with or without a
 /// fraction, or milliseconds. Timestamps in seconds stay below this value until the year 5138.
 const MILLISECONDS_FROM: f64 = 1e11;
 const ALGORITHM: &str = "HMAC-SHA256";

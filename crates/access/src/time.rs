@@ -13,7 +13,7 @@ pub struct Moment {
     pub uptime: Duration,
 }
 
-/// A moment on two wall clocks. The market clock, which may be stopped or in the past, determines
+/// A moment by two wall clocks. The market clock, which may be stopped or in the past, determines
 /// levels, months and rights. The machine's clock is real time, for the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Present {

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::secret::random;
 use crate::{AccessError, Region, Secret};
 
-/// Account channel from which clients recognise a paper account.
+/// Account channel that identifies a paper account to clients.
 const CHANNEL: &str = "lb_papertrading";
 const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 

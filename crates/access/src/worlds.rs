@@ -1,5 +1,5 @@
-//! Accounts of worlds. Such an account has its owner's rights at creation, some API keys, and no other
-//! way to sign in.
+//! Accounts of worlds. A world's account gets the rights that its owner has when the world is
+//! created. API keys are its only credentials.
 
 use market::Timestamp;
 use store::{AccountId, AddWorldOutcome, AuditNote, NewWorldRow, WorldClock, WorldId, WorldRow};
@@ -102,21 +102,21 @@ impl Access {
         if added.map_err(AccessError::from)? { Ok(created) } else { Err(WorldRefused::TooManyKeys) }
     }
 
-    /// Returns whether an account belongs to a world. An unknown account does not.
+    /// Returns whether an account exists and belongs to a world.
     pub fn is_world(&self, account: AccountId) -> Result<bool, AccessError> {
         Ok(self.look(account, Freshness::Recent)?.is_some_and(|(_, account)| account.is_world))
     }
 
-    /// Returns the caller of a browser session in a world of its account, or `None` if the world
-    /// was deleted. When the browser session ends, it also ends in the world.
+    /// Returns the caller for a world, authenticated by its owner's browser session, or `None` if
+    /// the world was deleted. The caller expires with the browser session.
     pub fn enter_world(&self, session: &Caller, world: AccountId) -> Result<Option<Caller>, AccessError> {
         let found = self.look(world, Freshness::Fresh)?;
         let open = found.filter(|(_, account)| account.is_world && account.revoked_at.is_none());
         Ok(open.map(|(_, account)| Caller::of(&account, session.until()).of_browser()))
     }
 
-    /// Deletes a world, if its clock still equals the one in `world`, and revokes its account.
-    /// Returns whether it was deleted.
+    /// Deletes a world and revokes its account, if the world's clock still equals `world.clock`.
+    /// Returns whether the world was deleted.
     pub fn delete_world(&self, world: &WorldRow, by: &Actor, now: Timestamp) -> Result<bool, AccessError> {
         let actor = by.to_string();
         let note = AuditNote { at: now, actor: &actor, reason: &world.name };
@@ -124,14 +124,15 @@ impl Access {
     }
 }
 
-/// Returns the current rights of the owner, without their ends. The world may be at a past date at
-/// which the owner did not have them yet.
+/// Returns the rights that the owner has at `now`, without time limits, because the world may be at
+/// a date before these rights were granted.
 fn rights_held(owner: &Account, now: Timestamp) -> Rights {
     let held = Right::ALL.into_iter().filter(|right| owner.rights.hold(*right, now) == Hold::Held);
     held.fold(Rights::NONE, Rights::with)
 }
 
-/// Returns the owner's terms. A world may always trade on paper.
+/// Returns the terms of a world's account: those of the owner, but never read-only, and with the
+/// maximum quota and no rate limit unless `is_limited`.
 fn terms(owner: &Terms, is_limited: bool) -> Terms {
     let own = Terms { read_only: false, ..owner.clone() };
     match is_limited {

@@ -92,8 +92,8 @@ pub(crate) struct Registry {
     inner: Mutex<Inner>,
     /// Connection slots of all nodes; `None` without a shared database.
     shared: Option<Arc<Shared>>,
-    /// Held for reading while subscriptions change, and for writing while those in memory are
-    /// written to the database.
+    /// Locked for reading while subscriptions change, and for writing while in-memory subscriptions
+    /// are written to the database.
     subscribing: RwLock<()>,
 }
 
@@ -106,7 +106,7 @@ struct Inner {
     subscriptions: BTreeMap<ConnectionId, Subscribed>,
     /// Number of counted connections by account and symbol. No number is 0, and no map is empty.
     used: HashMap<AccountId, HashMap<Symbol, u32>>,
-    /// Connections whose subscriptions in the database may differ.
+    /// Connections whose subscriptions in memory and in the database may differ.
     unwritten: BTreeSet<ConnectionId>,
 }
 
@@ -115,7 +115,8 @@ struct Inner {
 struct Subscribed {
     account: AccountId,
     symbols: BTreeSet<Symbol>,
-    /// Whether they count toward the account's limit. Those of a superseded connection do not.
+    /// Whether these subscriptions count toward the account's limit. Those of a superseded
+    /// connection do not.
     is_counted: bool,
 }
 

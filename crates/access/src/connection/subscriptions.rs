@@ -1,6 +1,7 @@
 //! Subscriptions of connections, within the limit of their account. With a shared database, the
-//! limit applies over all nodes. Each node also has the subscriptions of its connections in memory:
-//! to decide while the database is unreachable, and to write them again afterwards.
+//! limit applies over all nodes. Each node also stores the subscriptions of its connections in
+//! memory, to enforce the limit while the database is unreachable and to write the subscriptions
+//! again afterwards.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{MutexGuard, PoisonError};
@@ -13,15 +14,16 @@ use crate::cluster::is_decided_here;
 use crate::health::briefly;
 use crate::{Access, AccessError};
 
-/// Maximum number of connections whose subscriptions are written with a heartbeat. It takes about a
-/// millisecond each, and a node without a heartbeat for 15 s is considered dead.
+/// Maximum number of connections whose subscriptions are written with a heartbeat. Each connection
+/// takes about a millisecond, and a node without a heartbeat for 15 s is considered dead.
 const WRITTEN_MAX: usize = 1_000;
 
 impl Access {
-    /// Reserves subscriptions of a connection within the limit of its account, which counts
-    /// distinct symbols over all its connections on all nodes. Symbols that the connection already
-    /// has are ignored. While the database is unreachable, only connections of this node count.
-    /// Calls for the same connection must not overlap. The reservations end with the connection.
+    /// Reserves subscriptions of a connection within the limit of its account. The limit applies to
+    /// distinct symbols over all connections of the account on all nodes. Symbols to which the
+    /// connection is already subscribed are ignored. While the database is unreachable, only
+    /// connections of this node count. Calls for the same connection must not overlap. The
+    /// reservations end with the connection.
     pub fn reserve_subscriptions(
         &self,
         account: AccountId,
@@ -51,7 +53,7 @@ impl Access {
     }
 
     /// Releases subscriptions of a connection: the given symbols, or all. If the database does not
-    /// answer, a later heartbeat releases them there.
+    /// answer, a later heartbeat releases them in the database.
     pub fn release_subscriptions(&self, connection: ConnectionId, symbols: Option<&[Symbol]>) {
         let registry = &self.cluster.registry;
         let _releasing = registry.subscribing.read().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +78,7 @@ impl Registry {
         symbols.iter().filter(is_new).cloned().collect()
     }
 
-    /// Reserves by the connections of this node alone.
+    /// Reserves subscriptions and counts only connections of this node.
     fn reserve(&self, id: ConnectionId, request: &SubscriptionRequest<'_>) -> Reserved {
         let mut inner = self.lock();
         let used = inner.used.get(&request.account);
@@ -90,23 +92,22 @@ impl Registry {
         reserved
     }
 
-    /// Notes that the database may lack the subscriptions of these connections.
+    /// Marks these connections as connections whose subscriptions must be written to the database.
     pub(crate) fn rewrite_subscriptions(&self, slots: impl IntoIterator<Item = i64>) {
         self.lock().unwritten.extend(slots.into_iter().map(ConnectionId::of_slot));
     }
 
-    /// Notes that the database may lack subscriptions of any connection.
+    /// Marks all connections as connections whose subscriptions must be written to the database.
     pub(crate) fn rewrite_all_subscriptions(&self) {
         let inner = &mut *self.lock();
         inner.unwritten.extend(inner.subscriptions.keys());
     }
 
-    /// Writes the subscriptions of connections for which the database may differ, of at most
-    /// [`WRITTEN_MAX`] connections.
+    /// Writes the subscriptions of up to [`WRITTEN_MAX`] marked connections to the database.
     pub(crate) fn write_subscriptions(&self, shared: &Shared) -> Result<(), StoreError> {
         for _ in 0..WRITTEN_MAX {
             let Some(id) = self.lock().unwritten.first().copied() else { break };
-            // No change of these rows may happen between reading the memory and the commit.
+            // The subscriptions must not change between reading them in memory and committing them.
             let _writing = self.subscribing.write().unwrap_or_else(PoisonError::into_inner);
             let symbols = self.lock().subscriptions.get(&id).map(|of| of.symbols.clone()).unwrap_or_default();
             shared.write_subscriptions(id.slot(), &symbols)?;
@@ -140,7 +141,7 @@ impl Inner {
     /// Removes subscriptions and returns them.
     fn unsubscribe(&mut self, id: ConnectionId, symbols: Option<&[Symbol]>) -> BTreeSet<Symbol> {
         let Some(subscribed) = self.subscriptions.get_mut(&id) else { return BTreeSet::new() };
-        // An empty set stays, because the database may lose the release.
+        // An empty set is retained, because a crash of the database may undo the release.
         let released = match symbols {
             None => std::mem::take(&mut subscribed.symbols),
             Some(symbols) => symbols.iter().filter_map(|symbol| subscribed.symbols.take(symbol)).collect(),

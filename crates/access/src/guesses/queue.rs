@@ -2,7 +2,7 @@
 //!
 //! Attempts from unknown addresses for the same name share a token bucket of twenty tokens,
 //! refilled by one token every 30 s. When the bucket is empty, an attempt gets a place in a queue:
-//! a time from which the attempt is admitted regardless of other clients. The place is at the end
+//! a time after which the attempt is admitted regardless of other clients. The place is at the end
 //! of the queue, but at most 30 s away, doubled for each failure of that address. Guesses by others
 //! therefore delay the account's owner but never lock the owner out, while attackers queue behind
 //! each other.
@@ -20,7 +20,7 @@ pub(super) const AT_ONCE: u32 = 20;
 pub(super) const SPACING: Duration = Duration::from_secs(30);
 /// Maximum wait for an address without failures for the name.
 pub(super) const FRESH_WAIT: Duration = Duration::from_secs(30);
-/// Number of failures from which an address's place is at the end of the queue, regardless of the
+/// Number of failures at which an address's place is at the end of the queue, regardless of the
 /// wait.
 const FAILURES_FRESH: u32 = 7;
 /// Maximum wait in the queue for an address with many failures. While the queue is longer, such

@@ -220,7 +220,7 @@ pub(super) struct SignInKeys {
 #[derive(Clone, Debug)]
 pub(super) struct WiderNetwork {
     pub(super) key: GuardKey,
-    /// Divisor of the network's counter: this many counted attempts weigh as much as one failure.
+    /// Divisor of the network's counter: this many counted attempts count as one failure.
     pub(super) worth: u32,
 }
 

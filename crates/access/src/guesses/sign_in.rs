@@ -11,11 +11,11 @@ use crate::rate_limiter::network_of;
 
 /// Backoff for one address or known browser at one account.
 const OF_PAIR: Slope = Slope { free: 5, longest: Duration::from_secs(60) };
-/// Backoff for one address at all accounts. More failures are free than for one account, because
-/// the users of an office may share an address.
+/// Backoff for one address at all accounts. It starts after more failures than the backoff for one
+/// account, because the users of an office may share an address.
 const OF_ADDRESS: Slope = Slope { free: 10, longest: Duration::from_secs(60) };
 const DAY: Duration = Duration::from_secs(86_400);
-/// Time for which an address is known after a successful sign-in.
+/// Time for which an address counts as known after a successful sign-in.
 const KNOWN_FOR: Duration = Duration::from_secs(90 * 86_400);
 
 /// A sign-in attempt to be admitted.

@@ -71,7 +71,7 @@ fn five_tries_are_free_and_then_the_wait_doubles_up_to_a_minute() {
 }
 
 #[test]
-fn a_right_password_clears_earlier_failures() {
+fn a_correct_password_clears_earlier_failures() {
     let guesses = here();
     let who = from("ann", 1);
     for _ in 0..4 {
@@ -440,7 +440,7 @@ fn an_address_may_try_five_wrong_codes_in_ten_minutes() {
 }
 
 #[test]
-fn right_codes_are_not_counted() {
+fn correct_codes_are_not_counted() {
     let guesses = here();
     for _ in 0..200 {
         let counted = code(&guesses, 1, ALICE, START).unwrap();

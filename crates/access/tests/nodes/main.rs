@@ -232,7 +232,7 @@ fn an_offline_node_serves_paid_securities_within_its_share() {
     ask(&nodes.one, &ann, "9988.HK", START).unwrap();
     assert_eq!(nodes.one.reached(START), DatabaseState::Yes);
 
-    // From here on the offline window is over.
+    // The offline window is over.
     nodes.two.heartbeat("two", &[], at(61)).unwrap_err();
     assert!(matches!(nodes.two.reached(at(61)), DatabaseState::Lost(_)));
     let late = ask(&nodes.two, &ann, "700.HK", at(100));
@@ -358,7 +358,7 @@ fn revoked_credentials_stay_invalid_while_the_database_is_unreachable() {
     assert!(ask(&nodes.two, &revoked, "700.HK", at(3)).is_err());
 }
 
-/// Returns how many of a hundred simultaneous requests a node admits.
+/// Returns how many of a hundred requests at one instant a node admits.
 fn admitted(node: &Access, caller: &Caller, uptime: Duration) -> usize {
     (0..100).filter(|_| node.admit_rate(caller, uptime).is_ok()).count()
 }
@@ -417,7 +417,7 @@ fn in_the_window_after_an_outage_both_limits_apply() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     nodes.wires().for_each(|wire| wire.set(Mode::Refuse));
-    // A heartbeat detects the outage, so no node admits a request during it.
+    // Heartbeats detect the outage, and no request is sent during the outage.
     for (node, name) in [(&nodes.one, "one"), (&nodes.two, "two")] {
         node.heartbeat(name, &[], START).unwrap_err();
     }

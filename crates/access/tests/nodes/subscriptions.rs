@@ -43,7 +43,7 @@ impl Pair {
     }
 }
 
-/// Returns the number of used subscriptions: as an error if the new ones do not fit.
+/// Returns the number of used subscriptions, as an error if the new subscriptions exceed the limit.
 fn reserve(node: &Access, of: &SignedOn, names: &str) -> Result<Result<u32, u32>, AccessError> {
     let (account, id, fit) = (of.caller.account(), of.connection.id(), Fit::AllOrNothing);
     let reserved = node.reserve_subscriptions(account, id, &symbols(names), (LIMIT, fit))?;
@@ -81,7 +81,7 @@ fn a_lost_node_frees_its_subscriptions() {
     let silent = "update node set seen_us = seen_us - 15000000 where name = 'two'";
     pair.nodes.place.sql("accounts", silent);
     assert_eq!(pair.at_one("3.HK 4.HK"), Ok(2));
-    // Its row was removed, and with it its subscriptions. It joins again with both.
+    // The node's row and its connection's row were removed. The next heartbeat adds both again.
     pair.nodes.place.sql("accounts", "delete from node where name = 'two'; delete from seat where id = 2");
     assert_eq!(pair.rows(), "3.HK 4.HK");
     pair.nodes.two.heartbeat("two", &[], START).unwrap();
@@ -102,7 +102,7 @@ fn an_offline_node_counts_its_own_subscriptions_and_writes_them_later() {
     nodes.come_back(at(1));
     assert_eq!(pair.rows(), "1.HK 3.HK 4.HK");
     assert_eq!(pair.at_one("5.HK"), Err(3));
-    // After the offline window a node reserves nothing.
+    // After the offline window, a node refuses new subscriptions.
     nodes.wire.set(Mode::Refuse);
     // The outcome of a write on a broken connection is unknown, which is not yet an outage.
     while !matches!(nodes.two.reached(at(2)), DatabaseState::Away(_)) {
@@ -113,7 +113,7 @@ fn an_offline_node_counts_its_own_subscriptions_and_writes_them_later() {
 }
 
 #[test]
-fn subscriptions_that_a_crash_has_lost_are_written_again() {
+fn subscriptions_lost_in_a_crash_are_written_again() {
     let pair = Pair::new();
     assert_eq!((pair.at_one("1.HK"), pair.at_two("2.HK 3.HK")), (Ok(1), Ok(3)));
     pair.nodes.two.release_subscriptions(pair.two.connection.id(), None);

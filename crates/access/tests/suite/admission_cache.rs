@@ -82,7 +82,7 @@ fn the_admission_cache_does_not_change_decisions() {
         let mut caches = [AdmissionCache::default(), AdmissionCache::default()];
         let mut now = NOW;
         for turn in 0..120 {
-            // Most turns only send requests. Some turns also make a change as an operator, or
+            // Most iterations only send requests. Some also make a change as an operator, or
             // advance the clock by a day, a week or a month.
             match below(&mut random, 12) {
                 0 | 1 => change(&elsewhere, &callers[below(&mut random, 2)], &mut random),

@@ -241,7 +241,7 @@ fn amounts_without_a_reported_rate_use_the_built_in_rate() {
     check(&["2026-10-28 10256.4102 USD"], &[("2026-10-29", 2)]);
     check(&["2026-10-28 10256.4103 USD"], &[("2026-10-29", 3)]);
     check(&["2026-10-28 72727.28 CNH"], &[("2026-10-29", 3)]);
-    // A reported rate is valid from its day on.
+    // A reported rate is valid starting on its day.
     check(&["rate 2026-10-29 1 USD", "2026-10-28 10256.4103 USD"], &[("2026-10-29", 3)]);
     check(&["rate 2026-10-28 1 USD", "2026-10-28 10256.4103 USD"], &[("2026-10-29", 2)]);
     // CNH without a rate uses the CNY rate.

@@ -45,7 +45,7 @@ fn refused(house: &Fresh) -> Vec<(String, bool, String)> {
 }
 
 #[test]
-fn the_right_password_starts_a_twelve_hour_session() {
+fn a_correct_password_starts_a_twelve_hour_session() {
     let house = house();
     let signed_in = from(&house, 1, " ann ", PASSWORD).unwrap();
     let cookie = signed_in.session.expose();

@@ -49,7 +49,7 @@ fn an_operator_issues_a_token_without_a_browser() {
 
     assert!(access.end_sign_in(house.ap, &token.sign_in, &Actor::Operator, NOW).unwrap());
     assert!(at(NOW.0).is_err());
-    // A request that was admitted earlier.
+    // A caller that was authenticated earlier has no access after the sign-in has ended.
     assert_eq!(access.ingest_symbols(&caller, NOW).unwrap(), None);
     access.revoke(house.ap, &Actor::Operator, "", NOW).unwrap();
     assert!(access.issue_ingest_token(house.ap, "feed", &IngestSymbols::All, LIFE_S, by).unwrap().is_none());
