@@ -66,8 +66,8 @@ impl Clock {
 }
 
 impl Clock {
-    /// Returns the time after its start at which a running clock reaches an instant. Returns `None`
-    /// if it does not reach it or is not running.
+    /// Returns how long after its start a running clock reaches an instant. Returns `None` if the
+    /// clock never reaches the instant or is not running.
     fn reaches(&self, at: Timestamp) -> Option<Duration> {
         match self {
             Clock::Machine | Clock::Fixed(_) => None,
@@ -76,7 +76,7 @@ impl Clock {
             }
             Clock::Skipping { from, thousandths, hours, .. } => {
                 let open = hours.between(*from, at);
-                // The clock stops at the end of the hours.
+                // The clock stops at the end of the computed open hours.
                 let is_reached = hours.after(*from, open) >= at;
                 let due = ClockSpeed::Running { thousandths: *thousandths }
                     .wait(*from, Timestamp(from.0.saturating_add(open)));

@@ -6,18 +6,18 @@ use std::ops::Range;
 use jiff::ToSpan;
 use market::{Market, Session, Timestamp, Venue, Venues};
 
-/// Length of the computed hours. A clock stops at their end, or at the end of the calendars. At ten
-/// times real speed, a year of open hours takes two weeks.
+/// Number of years for which open hours are computed. A clock stops at the end of these hours, or
+/// at the end of the calendars. At ten times real speed, a year of open hours takes two weeks.
 const YEARS: i64 = 1;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OpenHours {
-    /// Unix seconds, ascending and disjoint.
+    /// Open periods in Unix seconds, ascending and disjoint.
     spans: Vec<Range<i64>>,
 }
 
 impl OpenHours {
-    /// Returns the regular hours of all markets from `from` on, including closing auctions.
+    /// Returns the regular hours of all markets starting at `from`, including closing auctions.
     pub(crate) fn since(venues: &Venues, from: Timestamp) -> OpenHours {
         let markets = [Market::Hk, Market::Us, Market::Cn].map(|market| venues.of(market));
         let mut regular: Vec<Range<i64>> = markets.iter().flat_map(|venue| regular(venue, from)).collect();
@@ -33,8 +33,8 @@ impl OpenHours {
         OpenHours { spans }
     }
 
-    /// Returns the instant after `seconds` of open hours from `from` on. An instant in closed hours
-    /// is moved to the next open; the end of a span counts as closed.
+    /// Returns the instant after `seconds` of open hours starting at `from`. An instant in closed
+    /// hours is moved to the next open; the end of a span counts as closed.
     pub(crate) fn after(&self, from: Timestamp, seconds: i64) -> Timestamp {
         let mut left = seconds;
         for span in self.spans.iter().filter(|span| span.end > from.0) {

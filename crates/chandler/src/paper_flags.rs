@@ -119,7 +119,8 @@ impl PaperFlags {
         for setting in self.settings()? {
             let document = serde_json::to_value(setting).unwrap_or_default();
             let part = |name: &str| document.get(name).cloned().unwrap_or_default();
-            // Only the limit on participation may be null.
+            // Only the maximum share of a candle's volume can be null, which means that there is no
+            // limit.
             let value = if part("value").is_null() { Value::from("off") } else { part("value") };
             settings.insert(part("key").as_str().unwrap_or_default().to_owned(), value);
         }

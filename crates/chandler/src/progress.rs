@@ -38,7 +38,7 @@ impl Flags {
         self.styled(total, "{bar:30} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  ETA {eta}")
     }
 
-    /// Creates a bar for a position in a range. Its text shows the rest.
+    /// Creates a bar that shows the position in a range as a percentage.
     pub(crate) fn range(self, total: u64) -> Bar {
         self.styled(total, "{bar:30} {percent:>3} %  {msg}")
     }

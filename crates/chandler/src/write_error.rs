@@ -1,4 +1,4 @@
-//! Errors of writing to standard output or to a file.
+//! Errors when writing to standard output or to a file.
 
 use std::io;
 use std::path::PathBuf;

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Status for output: the token in use and the server's answers.
+/// Status for output: the token in use and the server's responses.
 struct Status {
     url: Url,
     token: Token,
@@ -67,7 +67,7 @@ enum Token {
     },
 }
 
-/// The server's answers about the account. Fields that the server does not support are null.
+/// The server's responses about the account. Fields that the server does not support are null.
 struct Answers {
     account: Value,
     packages: Vec<String>,

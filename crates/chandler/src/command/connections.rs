@@ -1,6 +1,6 @@
 //! `chandler connections`: lists or closes long connections to a server, and lists its streams of
-//! `GET /v1/live`. An account sees only its
-//! own connections; an operator can list those of all accounts.
+//! `GET /v1/live`. An account can list only its own connections; an operator can list those of all
+//! accounts.
 
 use std::io::Write;
 
@@ -57,7 +57,7 @@ fn list(session: &Session, account: Option<&str>, format: Format) -> Result<(), 
     let text = |one: &Value, name: &str| field(one, name).as_str().unwrap_or_default().to_owned();
     let row = |one: &Value| {
         let mut row = ["id", "account", "door", "address", "since"].map(|name| text(one, name)).to_vec();
-        // A stream is the response to an HTTP request.
+        // A row without a transport is a stream, which is the response to an HTTP request.
         if let Some(door) = row.get_mut(2).filter(|door| door.is_empty()) {
             *door = "http".to_owned();
         }

@@ -302,8 +302,9 @@ fn show(context: &CommandContext, reader: &mut Reader) -> Result<(), Failure> {
 
 /// Folder for the generated files. Its existence marks a store as filled by the demo.
 const FILES: &str = "demo";
-/// Default directory of the demo on the command line. The Makefile uses `OF_MAKE`.
+/// Default store directory of `chandler demo`.
 pub(crate) const DEFAULT: &str = "chandler-demo";
+/// Store directory of the demo in the Makefile.
 const OF_MAKE: &str = "demo";
 /// Folder for the databases of a replaced demo store.
 const OLDER: &str = "older-store";

@@ -41,9 +41,9 @@ const PAST_ORDERS: [PastOrder; 6] = [
 /// Grid on one of the positions, started after the past orders and before the resting order.
 /// `quantity` is the quantity per step.
 const GRID: PastOrder = PastOrder { days: 6, symbol: "9003.HK", side: Side::Buy, quantity: 100 };
-/// Size of a grid step, in percent. `GRID_REACH` is the distance between the previous close and
-/// each price bound, in percent.
+/// Size of a grid step, in percent.
 const GRID_STEP: &str = "4";
+/// Distance between the previous close and each price bound of the grid, in percent.
 const GRID_REACH: i64 = 20;
 /// Minimum and maximum position of the grid, in multiples of the quantity per step.
 const GRID_POSITION: (i64, i64) = (1, 5);
@@ -51,9 +51,10 @@ const GRID_POSITION: (i64, i64) = (1, 5);
 const RESTING: PastOrder = PastOrder { days: 3, symbol: "CNDL.US", side: Side::Buy, quantity: 50 };
 /// Distance of the resting order's limit below the previous close, in percent.
 const RESTING_BELOW: i64 = 10;
-/// Local time of day at which past orders are submitted, in minutes after midnight plus seconds.
-/// Every market is open at that time.
+/// Local time of day at which past orders are submitted, in minutes after midnight. Every market is
+/// open at that time.
 const SUBMITTED_MINUTE: i32 = 10 * 60 + 5;
+/// Seconds added to [`SUBMITTED_MINUTE`].
 const SUBMITTED_SECONDS: i64 = 15;
 
 /// Creates the trading history of a demo account whose paper account has no entries yet. Does

@@ -24,9 +24,9 @@ pub(super) const SPEED: u32 = 10;
 /// Hour of the day in Hong Kong at which the clock starts. The market has been open for half an
 /// hour, so the day's chart is not empty.
 const START_HOUR: i64 = 10;
-/// Number of Hong Kong trading days to generate ahead, and the number of remaining days at which
-/// more are generated.
+/// Number of Hong Kong trading days for which data is generated ahead of the clock.
 const DAYS_AHEAD: usize = 5;
+/// Number of remaining trading days at which more data is generated.
 const DAYS_AHEAD_MIN: usize = 2;
 /// Hour in UTC at which generated data ends: New York has closed and Hong Kong has not opened.
 const END_HOUR: i64 = 22;
@@ -47,8 +47,8 @@ struct StoredTime {
 }
 
 impl StoredTime {
-    /// Returns an instant that the clock has not passed. The clock was stopped while no server was
-    /// running.
+    /// Returns the instant from which the clock continues: the stored time, plus the time that may
+    /// have passed before the server stopped, at most [`UNSTORED_MAX_MS`].
     fn resumed(self, machine_ms: i64, venues: &Venues) -> Timestamp {
         let from = Timestamp(self.market);
         let passed_ms = machine_ms.saturating_sub(self.machine_ms).clamp(0, UNSTORED_MAX_MS);
@@ -57,8 +57,8 @@ impl StoredTime {
 }
 
 /// Returns the instant at which the clock starts: in the newest session of Hong Kong, or later if
-/// the stored clock or an account has already passed that. `None` if the calendars do not cover the
-/// days ahead.
+/// the stored clock or an account has already passed that instant. `None` if the calendars do not
+/// cover the days ahead.
 pub(super) fn start(context: &CommandContext) -> Result<Option<Timestamp>, Failure> {
     let venues = context.history.venues();
     let Some(newest) = newest_session(venues, context.now()) else { return Ok(None) };

@@ -224,7 +224,7 @@ fn write(
     Ok(rows)
 }
 
-/// Candles per read. Large enough that each block is read only about once.
+/// Number of candles per read, large enough that each block is read only about once.
 const PAGE: usize = 32_768;
 
 /// Returns the securities that have trades.

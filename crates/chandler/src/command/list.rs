@@ -142,7 +142,7 @@ impl Arguments {
         let mut requested = form_urlencoded::Serializer::new(String::new());
         requested.extend_pairs(&parameters).append_pair("limit", "1");
         let address = format!("{PATH}?{}", requested.finish());
-        // Each request lets the server compare a few more securities with the calendar. The order
+        // With each request the server compares a few more securities with the calendar. The order
         // is final only when all securities have been compared.
         let mut uncounted = u64::MAX;
         let (total, store_is_empty) = loop {

@@ -11,7 +11,7 @@ use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::progress;
 
-/// Parsed later: if nothing is served, an invalid variable is no error.
+/// Parsed later, because an invalid variable is not an error if nothing is served.
 #[derive(Debug, Args)]
 pub(crate) struct Ports {
     /// The address for HTTP and WebSocket, if served [default: 127.0.0.1:8080, or a free port]

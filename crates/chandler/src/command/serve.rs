@@ -339,7 +339,7 @@ struct StartedFrom {
 
 impl StartedFrom {
     /// Determines how the process was started. The result is cached, because a second server in the
-    /// same process would see the first server's signal handler.
+    /// same process would detect the first server's signal handler.
     fn here() -> StartedFrom {
         static HERE: OnceLock<StartedFrom> = OnceLock::new();
         *HERE.get_or_init(|| {

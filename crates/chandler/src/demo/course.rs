@@ -9,8 +9,9 @@ pub(super) struct Course {
     /// Prices at the start of the first minute and at the end of each minute. The prices are not
     /// rounded to ticks, because with rounding at every step a quiet stock would never move.
     pub(super) values: Vec<f64>,
-    /// Index of the minute that touches the day's high. `at_low` is the index for the low.
+    /// Index of the minute that touches the day's high.
     pub(super) at_high: usize,
+    /// Index of the minute that touches the day's low.
     pub(super) at_low: usize,
     /// Standard deviation of a one-minute move, in the unit of the prices.
     pub(super) step: f64,

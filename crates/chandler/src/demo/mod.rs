@@ -32,9 +32,10 @@ pub(crate) use options::{DemoOption, OPTION_DECIMALS, option};
 pub(crate) use securities::DemoSecurity;
 use walk::{DayPlan, Walk};
 
-/// Securities with trades, one per market. `TRADE_DAYS` is the number of trading days with trades:
-/// 20 days determine which trades are large, and trades on the remaining days can be classified.
+/// Securities with trades, one per market.
 const TRADED: [&str; 3] = ["9001.HK", "CNDL.US", "609001.SH"];
+/// Number of trading days with trades. It exceeds the 20 days that determine which trades are
+/// large, so that trades on the newest days can be classified.
 const TRADE_DAYS: usize = 23;
 /// Security without one-minute candles, and the length of its candles in minutes. Some freely
 /// available vendor data is like this.
@@ -111,8 +112,8 @@ pub(crate) fn coarse(
 }
 
 /// Name of a file with errors that vendors make. Four of its five rows are rejected, each for a
-/// different reason, and the fifth row is already stored. The content never changes, so the file is
-/// imported only once.
+/// different reason, and the other row equals a stored candle. The content never changes, so the
+/// file is imported only once.
 pub(crate) const FAULTY_NAME: &str = "SNUF.US_with_mistakes.csv";
 pub(crate) const FAULTY_ROWS: &str = "\
 symbol,date,open,high,low,close,volume,turnover

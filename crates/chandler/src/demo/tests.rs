@@ -292,7 +292,7 @@ fn adjusted_prices_are_continuous_across_actions() {
 }
 
 #[test]
-fn every_kind_of_action_occurs() {
+fn every_kind_of_corporate_action_occurs() {
     let all: Vec<Action> = securities().iter().flat_map(|s| actions(s, venues(), NOW)).collect();
     let one = Amount::one();
     let text = |amount: &Amount| amount.to_string();

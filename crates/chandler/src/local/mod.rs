@@ -17,7 +17,8 @@ use crate::failure::{Failure, usage};
 pub(crate) use books::Books;
 pub(crate) use endpoints::{Effect, LocalAccount, Purpose};
 
-/// Opens a store's accounts. Accounts use the machine's clock rather than the market clock.
+/// Opens the account database of the store. The time of opening is read from the machine's clock,
+/// even if `--clock` is set.
 pub(crate) fn open_accounts(context: &CommandContext) -> Result<Access, Failure> {
     let calendar = context.history.venues().of(Market::Hk).calendar().clone();
     let (place, key) = (context.url()?, context.key_file());

@@ -18,18 +18,19 @@ use crate::progress::Bar;
 use crate::suggest;
 
 const PATH: &str = "/v1/quote/history-candlesticks";
-/// Number of candles that the rate limit counts as one call. `CALLS_MAX` is the cost of the longest
-/// response in calls ("Cost" in `docs/http.md`).
+/// Number of candles that the rate limit counts as one call.
 const CALL: u64 = COUNT_MAX as u64;
+/// Cost of the longest response in calls ("Cost" in `docs/http.md`).
 const CALLS_MAX: u64 = PAGED_MAX.div_ceil(COUNT_MAX) as u64;
-/// Maximum wait for a rate-limited page, in seconds. `WAITS_MAX` is the maximum number of waits per
-/// page.
+/// Maximum wait for a rate-limited page, in seconds.
 const WAIT_MAX_S: u64 = 60;
+/// Maximum number of waits per page.
 const WAITS_MAX: u32 = 10;
-/// API code for an unknown symbol. `QUOTA` is the API code for an exhausted quota, and `TOO_FAST`
-/// is the HTTP status of a rate limit.
+/// API code for an unknown symbol.
 const INVALID: i64 = code::INVALID.cast_signed();
+/// API code for an exhausted quota.
 const QUOTA: i64 = code::TOO_MANY.cast_signed();
+/// HTTP status of a rate limit.
 const TOO_FAST: u16 = 429;
 /// Maximum number of securities that one search returns.
 const SEARCH_LIMIT: &str = "50";

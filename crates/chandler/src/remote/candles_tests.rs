@@ -58,8 +58,8 @@ impl Http for Arc<Server> {
             Ok(Answer { status, headers: Headers::with(headers), body })
         };
         if request.url.contains("/v1/securities") {
-            // The same response is used for a search and for a request for one security, which
-            // reads `decimals`.
+            // The same response is used for a search and for a request for one security, from which
+            // `decimals` is read.
             let found = if query.starts_with("query=7&") { json!([{"symbol": "700.HK"}]) } else { json!([]) };
             let body = json!({"code": 0, "message": "", "data": {"securities": found, "decimals": 2}});
             return Ok(Answer {

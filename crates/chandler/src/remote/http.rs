@@ -166,7 +166,8 @@ impl Network {
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-            // A private certificate authority is often known only to the operating system.
+            // A private certificate authority is often installed only in the operating system's
+            // trust store.
             .root_certs(RootCerts::PlatformVerifier)
             .build();
         let mut config = ureq::Agent::config_builder()

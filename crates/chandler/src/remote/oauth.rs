@@ -69,7 +69,8 @@ pub(crate) enum Outcome {
 /// Result of a device authorization request.
 pub(crate) enum DeviceStart {
     Device(Device),
-    /// The server does not know this client, for example because its registration was removed.
+    /// The client is not registered on the server, for example because its registration was
+    /// removed.
     Forgotten,
 }
 
@@ -109,7 +110,7 @@ impl Provider<'_> {
     }
 
     /// Removes the registration from the server. Returns true if the server removed the
-    /// registration or did not know it.
+    /// registration or did not have it.
     pub(crate) fn unregister(&self, registration: &Registration) -> anyhow::Result<bool> {
         let mut request = Request::new(Method::Delete, registration.registration_client_uri.clone());
         request.bearer = Some(registration.registration_access_token.clone());

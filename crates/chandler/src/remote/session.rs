@@ -28,7 +28,7 @@ const PROBE_WITHIN: Duration = Duration::from_secs(5);
 const MESSAGE_CHARS_MAX: usize = 300;
 /// The server's message for a request for one-minute candles before an account's floor.
 const BELOW_FLOOR: &str = "out of minute kline begin date";
-/// Rows per page of a list (`docs/http.md`).
+/// Number of rows per page of a list (`docs/http.md`).
 const ROWS_A_PAGE: usize = 200;
 
 /// Server, and the token for requests to the server.

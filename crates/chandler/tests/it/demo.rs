@@ -191,7 +191,8 @@ fn a_served_demo_listens_where_it_is_told(world: &World) {
     assert_eq!(by_variable("CHANDLER_TCP", "here", &["demo", "-q"]).0, Some(0));
 }
 
-/// Serves the demo until the server is ready, stops it, and returns its output.
+/// Runs `chandler demo --serve` until its startup message is complete, stops it with SIGHUP, and
+/// returns the printed lines.
 fn served(world: &World) -> Vec<String> {
     use std::io::BufRead;
     let mut command = world.with_default_hangup(&["demo", "--quiet", "--serve"]);

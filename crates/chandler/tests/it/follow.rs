@@ -1,4 +1,4 @@
-//! `chandler import --follow`: a growing file, and standard input.
+//! Tests of `chandler import --follow` with a growing file and with standard input.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
@@ -89,7 +89,7 @@ fn lines_of_json_are_followed() {
     let child = follow(&world, "feed.csv");
     while volumes(&world) != [1, 2] {}
     assert_eq!(end(child), "followed: 2 rows accepted, 0 replaced, 0 unchanged, 1 quarantined");
-    // Resumed, although there is no header.
+    // Resumed from the stored position, although the file has no header.
     append(&world, &json_row(32, 3));
     let child = follow(&world, "feed.csv");
     while volumes(&world) != [1, 2, 3] {}
@@ -109,7 +109,7 @@ fn lines_of_json_are_followed() {
     assert_eq!(volumes(&world), [1, 2, 3, 10]);
 }
 
-/// A server under the machine clock, and an operator's token for ingest.
+/// Starts a server on the machine's clock, with an operator's token for ingest.
 fn live_server(world: &World) -> Server {
     world.json(&["account", "create", "feeder", "--role", "operator"]);
     let token = world.json(&["account", "ingest-token", "create", "feeder"]);

@@ -1,4 +1,4 @@
-//! `chandler import --follow --server` with a stub server: which batches are sent again.
+//! Tests of `chandler import --follow --server` with a stub server: which batches are sent again.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -84,7 +84,7 @@ fn a_batch_is_sent_until_acknowledged_and_again_after_a_kill() {
     let minute = json!({"symbol": "700.HK", "period": "1m", "time": 1_794_533_400, "open": "10.000000",
         "high": "11.000000", "low": "9.000000", "close": "10.500000", "volume": 30, "turnover": "0.000000"});
     assert_eq!(first["rows"], json!([minute]));
-    // A lost response.
+    // The response to the batch is lost.
     assert_eq!(stub.receive().0, first);
     assert_eq!(stub.refuse("503 Service Unavailable", "busy"), first);
     assert_eq!(stub.accept(true), first);
@@ -94,7 +94,7 @@ fn a_batch_is_sent_until_acknowledged_and_again_after_a_kill() {
     assert_eq!(seen(&stub.refuse("409 Conflict", "expected seq 7")), (seq + 1, false, vec![31]));
     assert_eq!(seen(&stub.accept(false)), (seq + 1, true, vec![31]));
 
-    // Killed while it waits for the response.
+    // The command is killed while it waits for the response.
     append(&world, 32);
     let (unanswered, _stream) = stub.receive();
     assert_eq!(seen(&unanswered), (seq + 2, false, vec![32]));

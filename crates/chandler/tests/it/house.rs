@@ -210,7 +210,7 @@ fn the_market_clock_is_read_in_few_places() {
 
 /// A module with children is the file `mod.rs` of its folder.
 #[test]
-fn a_folder_has_no_file_of_its_name_beside_it() {
+fn no_module_file_is_next_to_its_folder() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut seen = 0;
     let mut beside = Vec::new();

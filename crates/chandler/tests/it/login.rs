@@ -225,7 +225,8 @@ fn a_second_login_reuses_the_client_and_revokes_the_previous_token() {
 #[test]
 fn an_unknown_client_is_registered_again_under_the_same_names() {
     let world = World::new();
-    // The server knows the first client for one login, and afterwards only the second client.
+    // The first client is registered on the server for one login, and afterwards only the second
+    // client.
     let registered = std::sync::atomic::AtomicUsize::new(0);
     let begun = std::sync::atomic::AtomicUsize::new(0);
     let count = |counter: &std::sync::atomic::AtomicUsize| {

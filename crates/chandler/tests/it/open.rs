@@ -175,7 +175,7 @@ fn a_server_on_a_terminal_prints_a_link_only_for_this_machine() {
 }
 
 #[test]
-fn an_interrupt_stops_open() {
+fn an_interrupt_stops_the_open_command() {
     let world = World::new();
     let mut opened =
         Opened::of(world.command(&[&["open", "--no-browser"], &PORTS[..]].concat()).stderr(Stdio::null()));

@@ -18,7 +18,7 @@ fn inspect_shows_series_sizes_and_sources() {
 }
 
 #[test]
-fn coverage_distinguishes_no_trades_from_not_loaded() {
+fn coverage_distinguishes_minutes_without_trades_from_minutes_not_loaded() {
     // 09:45 is missing within the file, and the minutes after 09:59 are not in any file. 2026-11-12
     // has a daily candle but no one-minute candles.
     let minutes =

@@ -144,7 +144,7 @@ fn address(line: &str) -> SocketAddr {
 }
 
 #[test]
-fn sighup_stops_open() {
+fn sighup_stops_the_open_command() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let command = [&["open", "--no-browser"], &PORTS[..]].concat();
     let mut command = world.with_default_hangup(&command);

@@ -1,4 +1,5 @@
-//! `chandler world log` and `world diff` print the same for the local store and for a server.
+//! Tests of `chandler world log` and `world diff`, which print the same for the local store and for
+//! a server.
 
 use crate::transports::Setup;
 

@@ -29,8 +29,8 @@ const MORNING: [&str; 6] = ["world", "run", "--from", "2026-11-13T09:29:00+08:00
 const ROUND_TRIP: &str =
     "step 09:30:30; order Buy 1000; step 09:40:30; order Sell 1000; step 16:10:00; echo done";
 
-/// A store with 30 minutes from 09:30. The price rises by a cent every minute, with more than
-/// enough volume.
+/// Imports 30 one-minute candles from 09:30. The price rises by a cent every minute, and the volume
+/// is more than sufficient.
 fn world() -> World {
     let minute = |minute: u32| format!("700.HK,2026-11-13 09:{minute},10,11,9,10.{minute},1000000\n");
     let rows: String = (30..60).map(minute).collect();
@@ -77,7 +77,7 @@ fn a_program_that_steps_and_trades_is_reported() {
 }
 
 #[test]
-fn checks_decide_the_exit_code() {
+fn a_failed_check_sets_the_exit_code() {
     let world = world();
     let passing = ["--check", "trades == 1", "--check", "max_drawdown < 5%"];
     let ran = run(&world, &passing, ROUND_TRIP);
@@ -130,7 +130,7 @@ fn a_refused_order_is_reported_with_its_reason() {
 }
 
 #[test]
-fn a_page_loads_no_other_files() {
+fn an_html_report_loads_no_other_files() {
     let world = world();
     let ran = run(&world, &["--html", "report.html", "--check", "fees < 0"], ROUND_TRIP);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
@@ -238,7 +238,7 @@ fn an_existing_world_is_entered_with_its_key() {
         (&first["begin"], &first["end"]),
         (&json!("2026-11-13T01:29:00Z"), &json!("2026-11-13T01:35:00Z"))
     );
-    // A second run resumes where the first has stopped.
+    // A second run resumes where the first run stopped.
     let on = format!("{LIBRARY}\nstep 09:45:00");
     let second = document(&entered(
         "march",
@@ -251,7 +251,7 @@ fn an_existing_world_is_entered_with_its_key() {
 }
 
 #[test]
-fn mistakes_are_reported_before_a_world_is_created() {
+fn invalid_arguments_are_reported_before_a_world_is_created() {
     let world = world();
     let program = ["--", "/bin/true"];
     let cases: [(&[&str], i32, &str); 15] = [

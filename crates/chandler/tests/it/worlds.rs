@@ -1,4 +1,4 @@
-//! `chandler world`, on the local store and through a server.
+//! Tests of `chandler world`, on the local store and through a server.
 
 use crate::transports::Setup;
 
@@ -126,7 +126,7 @@ fn a_copy_and_another_key_have_separate_credentials() {
 }
 
 #[test]
-fn mistakes_are_refused_with_their_reason() {
+fn invalid_commands_are_refused_with_a_reason() {
     for setup in setups() {
         setup.ok(&CREATE);
         for (words, reason) in [

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_may_differ_a_little() {
+    fn small_clock_differences_are_accepted() {
         let verdict = |there| drift(Timestamp(1_000_000), Timestamp(there), "x").verdict;
         assert_eq!(verdict(1_000_030), Verdict::Ok);
         assert_eq!(verdict(999_969), Verdict::Warn);

@@ -55,7 +55,7 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
 }
 
 /// Returns a reminder that some SDK packages send hard-coded keys to their vendor's host and ignore
-/// the variables. This check cannot see the programs' source code.
+/// the variables. This check does not read the programs' source code.
 fn heedless() -> Check {
     let advice = format!("{HEEDLESS_ADVICE}. Programs that use longbridge 5 respect them in any case");
     Check::warn(NAME, HEEDLESS, advice)

@@ -6,13 +6,15 @@ use store::{Address, Archiving, HostSurvey, Occupancy, Replication, ServerFacts,
 use super::check::Check;
 use crate::output;
 
-/// Clock difference in milliseconds that causes a warning. At `CLOCK_FAIL_MS` the service rejects
-/// signatures.
+/// Clock difference in milliseconds that causes a warning.
 const CLOCK_WARN_MS: i64 = 2_000;
+/// Clock difference in milliseconds at which the service rejects signatures.
 const CLOCK_FAIL_MS: i64 = 300_000;
-/// Connection pools per node, for candles, accounts, shared limits, and paper account locks.
-/// `OTHERS` counts two connections that listen for notifications and two that hold leases.
+/// Number of connection pools per node: for candles, accounts, shared limits, and paper account
+/// locks.
 const POOLS: usize = 4;
+/// Number of other connections per node: two that listen for notifications and two that hold
+/// leases.
 const OTHERS: usize = 4;
 /// Maximum replication lag of a standby without a warning, in milliseconds.
 const BEHIND_WARN_MS: i64 = 60_000;
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_may_differ_a_little() {
+    fn small_clock_differences_are_accepted() {
         for (ahead_ms, verdict) in
             [(0, Verdict::Ok), (-1_900, Verdict::Ok), (2_000, Verdict::Warn), (-300_000, Verdict::Fail)]
         {

@@ -246,8 +246,9 @@ impl RuleFlags {
     }
 }
 
-/// API code for steps given as amounts. `PERCENT` is the code for percentages.
+/// API code for steps given as amounts.
 const SPREAD: i64 = 1;
+/// API code for steps given as percentages.
 const PERCENT: i64 = 2;
 
 impl Bound {

@@ -17,10 +17,10 @@ use crate::remote::oauth::Provider;
 use crate::remote::session::fresh_token;
 use crate::sdk::{Url, exposed};
 
-/// Variables with a secret, in the order in which they are read.
+/// Prefixes of the environment variables, in order of precedence.
 const PREFIXES: [&str; 3] = ["CHANDLER_MIRROR", "LONGBRIDGE", "LONGPORT"];
 
-/// The encrypted secrets of a mirror.
+/// The secrets of a mirror, which are stored encrypted.
 #[derive(Serialize, Deserialize)]
 struct Secrets {
     #[serde(with = "exposed")]
@@ -29,8 +29,7 @@ struct Secrets {
     access_token: Secret,
 }
 
-/// Returns the value of the first variable that is set. `CHANDLER_MIRROR_…` precede those of the
-/// SDKs.
+/// Returns the first non-empty variable with this name after one of the [`PREFIXES`].
 pub(super) fn variable(name: &str) -> Option<String> {
     let values = PREFIXES.iter().filter_map(|prefix| std::env::var(format!("{prefix}_{name}")).ok());
     values.map(|value| value.trim().to_owned()).find(|value| !value.is_empty())
@@ -51,7 +50,7 @@ pub(super) fn seal(access: &Access, name: &str) -> Result<Vec<u8>, Failure> {
     Ok(access.seal_mirror(name, &text)?)
 }
 
-/// Opens connections of a mirror. A login's token is renewed before each connection.
+/// Opens connections to the source of a mirror. A login's token is renewed before each connection.
 pub(super) struct MirrorServer<'a> {
     row: &'a MirrorRow,
     settings: Settings,

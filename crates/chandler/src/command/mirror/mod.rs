@@ -1,4 +1,4 @@
-//! `chandler mirror`: fills the store from another server that speaks the same protocol.
+//! `chandler mirror`: fills the store from another server with the same protocol.
 
 mod add;
 mod login;

@@ -62,7 +62,8 @@ pub(super) fn accept_terms(
     Ok(MirrorRow { settings: text, ..row })
 }
 
-/// Returns the complete days of the listed securities, which need not be requested.
+/// Returns the ranges of complete days in the store for each listed security, by period. These days
+/// need not be requested.
 pub(super) fn present(
     store: &Store,
     row: &MirrorRow,
@@ -97,7 +98,7 @@ pub(super) fn present(
     Ok(all)
 }
 
-/// Formats a number of minutes.
+/// Formats a duration, given in minutes, in minutes, hours or days.
 pub(super) fn until(minutes: u64) -> String {
     match minutes {
         0..120 => count(minutes, "minute"),

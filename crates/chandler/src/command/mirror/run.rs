@@ -144,7 +144,7 @@ fn wait(time: Duration, stop: &AtomicBool) -> bool {
     stop.load(Ordering::Relaxed)
 }
 
-/// Shows progress as a bar, or without a terminal as a line for each tenth.
+/// Shows progress as a bar or, without a terminal, as a line per ten percent.
 struct Shown<'a> {
     bar: &'a Bar,
     last: std::cell::Cell<u64>,

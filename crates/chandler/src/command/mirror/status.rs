@@ -125,7 +125,7 @@ impl Known {
         })
     }
 
-    /// Returns the number of securities whose jobs are all complete.
+    /// Returns the number of securities that have jobs, all of which are complete.
     fn complete(&self) -> usize {
         let begun: BTreeSet<&Symbol> = self.jobs.iter().map(|job| &job.symbol).collect();
         let open: BTreeSet<&Symbol> =
@@ -133,7 +133,8 @@ impl Known {
         self.list.iter().filter(|of| begun.contains(&of.symbol) && !open.contains(&of.symbol)).count()
     }
 
-    /// Returns the number of received actual candles. Adjusted days are not served.
+    /// Returns the number of received unadjusted candles. Adjusted candles are not counted, because
+    /// they are not served.
     fn candles(&self) -> u64 {
         self.jobs.iter().filter(|job| job.adjustment == "none").map(|job| job.rows).sum()
     }

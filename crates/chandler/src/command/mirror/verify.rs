@@ -1,4 +1,4 @@
-//! `chandler mirror verify`: compares our adjusted days with the received ones.
+//! `chandler mirror verify`: compares our adjusted daily candles with the received ones.
 
 use std::io::Write;
 

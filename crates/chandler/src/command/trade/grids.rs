@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::remote::field;
 use crate::remote::session::ApiError;
 
-/// Rows per page. This is the server's maximum.
+/// Number of rows per page, which is the server's maximum.
 const ROWS: usize = paper::GRID_PAGE_MAX;
 /// The API's error message for an unknown grid.
 const NOT_FOUND: &str = "grid order not found";

@@ -21,7 +21,7 @@ use crate::remote::session::ApiError;
 
 const ORDER: &str = "/v1/trade/order";
 const PREVIEW: &str = "/v1/trade/order/preview";
-/// Rows per page of the cash flow.
+/// Number of rows per page of the cash flow.
 const CASH_ROWS: usize = 1_000;
 /// Time range, in Unix seconds, for requests that need one: 1970 to 2100. Without a range a server
 /// searches only 90 days, and a start of 0 is treated as absent.

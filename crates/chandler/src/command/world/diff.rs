@@ -28,7 +28,7 @@ pub(super) struct Diff {
     format: Format,
 }
 
-/// One of the runs.
+/// One of the two compared runs.
 struct Run<'a> {
     lines: Lines<'a>,
     /// Versions of the data that the run has read so far, by symbol.
@@ -39,7 +39,8 @@ struct Run<'a> {
 struct Compared {
     /// Number of equal events and steps.
     equal: u64,
-    /// The first events or steps that differ. `None` if a run has ended.
+    /// The first events or steps that differ, with `None` for a run that has already ended. `None`
+    /// if the runs are equal.
     difference: Option<[Option<Value>; 2]>,
     /// Securities whose data differs, with the versions that each run has read.
     data: Vec<(String, [Vec<Value>; 2])>,

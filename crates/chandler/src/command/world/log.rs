@@ -39,7 +39,7 @@ impl Log {
             shown.push(line);
         }
         if self.format == Format::Json {
-            // The times of events are in the journal entries.
+            // `json` also converts the times within journal entries.
             return json(&serde_json::json!({"lines": shown}));
         }
         let columns = [Column::Right("line"), Column::Left("time"), Column::Right("step")];

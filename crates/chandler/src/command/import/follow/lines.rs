@@ -45,7 +45,8 @@ fn inode(_: &Metadata) -> u64 {
     0
 }
 
-/// Identifies a file up to an offset.
+/// Returns a value that identifies an offset in a file, by the device, the inode, the offset and a
+/// hash of the preceding bytes.
 pub(super) fn position(path: &Path, offset: u64) -> Result<Value, Failure> {
     let mut file = File::open(path)?;
     let data = file.metadata()?;
@@ -57,7 +58,8 @@ pub(super) fn position(path: &Path, offset: u64) -> Result<Value, Failure> {
     Ok(json!({"device": device(&data), "inode": inode(&data), "offset": offset, "hash": hash}))
 }
 
-/// Returns the offset of a position, if the content before it is unchanged.
+/// Returns the offset of a position, or `None` if the file was replaced or the bytes before the
+/// offset have changed.
 pub(super) fn known_offset(path: &Path, known: &Value) -> Result<Option<u64>, Failure> {
     let offset = known.get("offset").and_then(Value::as_u64).unwrap_or_default();
     let is_same = offset > 0 && path.exists() && position(path, offset)? == *known;

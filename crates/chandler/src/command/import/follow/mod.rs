@@ -29,8 +29,9 @@ use rows::{Head, Parser, Rows};
 use server::ServerSink;
 use store::StoreSink;
 
-/// Rows are committed when this many are waiting, or after this time.
+/// Number of waiting rows at which the rows are committed.
 const ROWS_MAX: usize = 1_000;
+/// Time without new lines after which waiting rows are committed.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
 
 pub(super) struct Follow<'a> {
@@ -44,7 +45,7 @@ pub(super) struct Follow<'a> {
     pub(super) stop: Arc<AtomicBool>,
 }
 
-/// Where rows are committed.
+/// Destination of followed rows.
 trait Sink {
     /// Returns where to resume in the file.
     fn start(&mut self) -> Result<Start, Failure>;
@@ -58,7 +59,7 @@ trait Sink {
 /// Where to resume in a file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Start {
-    /// Position after the last committed row, or the beginning if the file is a different one.
+    /// Position after the last committed row, or 0 if the file was replaced.
     offset: u64,
     /// End of a batch that may have been sent already. It must be sent again with the same rows.
     boundary: Option<u64>,
@@ -120,7 +121,7 @@ struct Following<'a> {
     follow: &'a Follow<'a>,
     parser: Parser<'a>,
     sink: Box<dyn Sink + 'a>,
-    /// The first line of the file, once it was read.
+    /// The first line of the file; `None` until it has been read.
     head: Option<Head>,
     boundary: Option<u64>,
     counts: Counts,
@@ -132,7 +133,8 @@ impl Following<'_> {
         loop {
             match lines.recv_timeout(COMMIT_EVERY) {
                 Ok(Piece::Restarted) => {
-                    // The position of these rows is in a file that no longer exists.
+                    // These rows are from a file that no longer exists, so no position is committed
+                    // with them.
                     self.commit(&std::mem::take(&mut rows), 0)?;
                     (self.head, self.boundary) = (None, None);
                 }
@@ -156,7 +158,8 @@ impl Following<'_> {
                     }
                     self.boundary = None;
                 }
-                // All lines up to the boundary were complete when the batch was sent.
+                // The remaining lines of the batch are in the file, because they were complete when
+                // the batch was first sent.
                 Err(RecvTimeoutError::Timeout) if self.boundary.is_some() && !self.is_stopped() => continue,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {

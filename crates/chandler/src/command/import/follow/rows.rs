@@ -29,13 +29,14 @@ pub(super) struct Parser<'a> {
     pub(super) folder: PathBuf,
 }
 
-/// The first line of a file, which determines the format of the others.
+/// The first line of a file, which determines the format of the other lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Head {
     /// Column names.
     Header(String),
-    /// The first line is a row.
+    /// The first line is a candle in JSON.
     JsonCandles,
+    /// The first line is a trade in JSON.
     JsonTrades,
 }
 

@@ -28,7 +28,7 @@ const EXPECTED: &str = "expected seq";
 /// Maximum length of the file name in the name of the source.
 const NAME_LETTERS: usize = 16;
 const MICROSECONDS: i64 = 1_000_000;
-/// Units of a price and a turnover.
+/// Number of stored units of a price or turnover per unit of the currency.
 const UNIT: u128 = 1_000_000;
 
 pub(super) struct ServerSink<'a> {
@@ -48,7 +48,7 @@ pub(super) struct ServerSink<'a> {
     gap: bool,
     /// Position after the last acknowledged row.
     done: Value,
-    /// End of the batch that the previous process may have sent.
+    /// End of the batch that the previous process may have sent and that must be sent again.
     resent: Option<u64>,
 }
 
@@ -180,7 +180,7 @@ impl Sink for ServerSink<'_> {
         let (done, pending) = (field(&state, "done"), field(&state, "pending"));
         let offset = known_offset(path, done)?;
         let boundary = known_offset(path, pending)?;
-        // A batch that begins with the file has no position before it.
+        // If the pending batch begins at the start of the file, no position precedes it.
         let is_same = offset.is_some() || (done.is_null() && boundary.is_some());
         if !is_same {
             self.seq = self.seq.max(seq.saturating_add(1));
@@ -189,9 +189,9 @@ impl Sink for ServerSink<'_> {
         self.done = done.clone();
         self.resent = boundary;
         match (pending.is_null(), boundary) {
-            // After an acknowledged batch, or at one that is sent again.
+            // Either all batches are acknowledged, or the pending batch is sent again.
             (true, _) | (false, Some(_)) => (self.seq, self.gap) = (seq, false),
-            // The rows of the pending batch have changed.
+            // The rows of the pending batch have changed, so the next batch needs a new number.
             (false, None) => self.seq = self.seq.max(seq.saturating_add(1)),
         }
         Ok(Start { offset: offset.unwrap_or_default(), boundary })
@@ -243,12 +243,13 @@ impl Sink for ServerSink<'_> {
     }
 }
 
-/// The first number of a source whose last number is unknown. It is larger than any previous one.
+/// Returns the first batch number of a source whose last number is unknown. The number is derived
+/// from the time, so it is larger than all previous numbers.
 fn first_seq(now: Timestamp) -> i64 {
     now.0.saturating_mul(MICROSECONDS)
 }
 
-/// Returns the name of the source, at most 40 of the characters that a server accepts. The hash
+/// Returns the name of the source, with at most 40 characters that a server accepts. The hash
 /// distinguishes hosts and files. Standard input is not resumed, so each run is a different source.
 fn source(host: &str, path: Option<&Path>, now: Timestamp) -> String {
     let name = path.and_then(Path::file_name).map_or_else(|| "-".into(), |name| name.to_string_lossy());
@@ -271,7 +272,7 @@ fn state_path(source: &str, url: &str) -> Result<PathBuf, Failure> {
     Ok(folder.join(format!("{source}-{}.json", fingerprint(url.as_bytes()))))
 }
 
-/// Rows as JSON, without those that cannot be read.
+/// Rows as JSON, without the rows that cannot be parsed.
 #[derive(Default)]
 struct Batch {
     rows: Vec<Value>,

@@ -49,8 +49,8 @@ impl<'a> StoreSink<'a> {
         Ok(StoreSink { context, intake, merger, path, source, seq, build, _store: store })
     }
 
-    /// Returns whether more rows are waiting. If a server or an import is writing, it merges them
-    /// later.
+    /// Returns whether more rows are waiting. If a server or an import is writing, that process
+    /// merges the rows later, and the result is `false`.
     fn merge(&mut self) -> Result<bool, Failure> {
         match self.merger.merge(self.context.now()) {
             Ok(merged) => Ok(merged.has_more),

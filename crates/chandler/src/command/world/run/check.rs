@@ -17,7 +17,7 @@ pub(crate) struct Check {
     text: String,
     figure: Figure,
     comparison: Comparison,
-    /// In billionths.
+    /// The number on the right of the comparison, in billionths.
     bound: i128,
 }
 

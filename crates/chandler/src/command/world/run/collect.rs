@@ -81,7 +81,7 @@ pub(super) fn record(client: &Client, opening: &Opening) -> Result<Collected, Fa
     Ok(Collected { record, notes })
 }
 
-/// Returns the values at the end of each date, and at the end of the run if that is later.
+/// Returns the account's value at the end of each date, and at the end of the run if that is later.
 fn valuations(
     client: &Client,
     begin: Timestamp,
@@ -101,7 +101,8 @@ fn valuations(
     let mut last_at = begin;
     for point in rows(&equity, "points") {
         let (at, date) = (seconds(point, "at")?, date(point, "date")?);
-        // If the run ended at the end of the last date, the current value is that date's.
+        // If the run ended at the end of the last date, the current value has the same time as that
+        // date's value and is skipped.
         if at <= last_at || date < first {
             continue;
         }

@@ -25,7 +25,7 @@ const FOLDERS: [&str; 5] = [
     "/usr/lib",
 ];
 
-/// The file with the time of one world, removed when it is dropped.
+/// File with the time of one world, removed when this value is dropped.
 #[derive(Debug)]
 pub(super) struct FakeTime {
     path: PathBuf,
@@ -57,7 +57,7 @@ fn folders(pattern: &str) -> Vec<PathBuf> {
 }
 
 impl FakeTime {
-    /// Writes the first time to a file of this process.
+    /// Creates the file for this process and world, with the initial time.
     pub(super) fn start(world: &str, now: Timestamp) -> Result<FakeTime, Failure> {
         let name = format!("chandler-time-{}-{world}", std::process::id());
         let mut fake = FakeTime { path: env::temp_dir().join(name), written: None };

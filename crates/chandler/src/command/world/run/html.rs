@@ -83,7 +83,7 @@ fn charts(out: &mut String, report: &Report) {
     if report.equity.is_empty() {
         return;
     }
-    // The first value is that of the start.
+    // The first label is the start of the run, and the first value is zero.
     let mut labels = vec![local(report.begin, Market::Hk).chars().take(10).collect::<String>()];
     labels.extend(report.equity.iter().map(|row| row.date.to_string()));
     let change = |ratio: Ratio| (ratio - Ratio::ONE).as_f64();

@@ -22,12 +22,12 @@ use crate::remote::field;
 
 /// Interval between polls of the world.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// Interval between polls with `--fake-time`, which is the delay of the program's clock.
+/// Interval between polls with `--fake-time`, and so the maximum delay of the program's clock.
 const LOOK_OFTEN: Duration = Duration::from_millis(10);
 /// Time without new subscriptions after which the clock is started.
 const SETTLED_AFTER: Duration = Duration::from_millis(250);
-/// Time after which the clock is started for a connected program without subscriptions. A program
-/// that reconnects to a paused world may have none.
+/// Time after which the clock is started for a connected program, even without subscriptions. A
+/// program that reconnects to a paused world may have none.
 const CONNECTED_FOR: Duration = Duration::from_secs(10);
 /// Time between SIGTERM and SIGKILL.
 const KILL_AFTER: Duration = Duration::from_secs(5);
@@ -100,15 +100,15 @@ pub(super) struct Job {
     started: Instant,
     looked: Option<Instant>,
     clock: ClockStart,
-    /// When the job noticed the end of the world.
+    /// When the job detected that the world had ended.
     ended: Option<Instant>,
     stopping: Option<Stopping>,
 }
 
-/// Whether the clock of the world is not started yet.
+/// Whether the job must still start the world's clock.
 #[derive(Clone, Copy, Debug)]
 enum ClockStart {
-    /// Started by the program, or already running.
+    /// The program steps the clock, or the job has started the clock.
     Done,
     Waiting {
         connected: Option<Instant>,
@@ -203,7 +203,8 @@ impl Job {
         Ok(())
     }
 
-    /// Starts the clock when the program has subscribed and adds no more subscriptions.
+    /// Starts the clock when the number of the program's subscriptions has not changed for
+    /// [`SETTLED_AFTER`], or when the program has been connected for [`CONNECTED_FOR`].
     fn start_clock(
         &self,
         rules: &Rules,
@@ -247,7 +248,8 @@ impl Job {
         let is_over = |since: Option<Instant>, limit: Option<Duration>| {
             since.zip(limit).is_some_and(|(since, limit)| now.duration_since(since) >= limit)
         };
-        // A program that steps the clock notices the end of its world, and may still compute.
+        // A program that steps the clock detects the end of its world itself and may still be
+        // computing, so it is not stopped.
         let linger = rules.speed.as_ref().map(|_| rules.linger);
         let outcome = if is_over(Some(self.started), rules.timeout) {
             Outcome::TimedOut

@@ -202,7 +202,8 @@ impl Arguments {
         printed
     }
 
-    /// Returns the exit code: that of the first failed program, or else that of failed checks.
+    /// Returns the exit code of the first failed program, otherwise that of an interrupted command,
+    /// otherwise that of failed checks.
     fn verdict(&self, finished: &[Finished], was_stopped: bool) -> Result<(), Failure> {
         for one in finished {
             if let Some(text) = one.outcome.note() {
@@ -230,7 +231,7 @@ impl Arguments {
         if failed { Err(Failure::Exit(CHECK_FAILED)) } else { Ok(()) }
     }
 
-    /// Returns the name of a new world. Worlds of a sweep are numbered.
+    /// Returns the candidate names of a new world. `number` distinguishes the worlds of a sweep.
     fn names(&self, number: Option<usize>) -> WorldNames {
         let base = self.name.clone().unwrap_or_else(|| {
             let (date, seconds) = Zone::of(Market::Hk).local(Clock::Machine.now());
@@ -307,8 +308,8 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Runs all combinations, `--jobs` at a time. A failure stops the remaining ones, and is
-    /// returned with the completed ones.
+    /// Runs all combinations, `--jobs` at a time. A failure stops the remaining runs, and is
+    /// returned with the completed runs.
     fn run_all(&self, combinations: Vec<Combination>) -> (Vec<Finished>, Option<Failure>) {
         let mut finished: Vec<(usize, Finished)> = Vec::new();
         let failed = self.drive(combinations, &mut finished).err();

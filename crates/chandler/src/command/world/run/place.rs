@@ -117,14 +117,14 @@ impl Place {
         let session = Session::new(self.url.clone(), Box::new(Network::to(&self.url)), token);
         let mut environment = sdk::environment(&self.url, credentials);
         environment.push(("CHANDLER_WORLD".to_owned(), name.clone()));
-        // The SDKs print a table of quote packages at every connection.
+        // By default, the SDKs print a table of quote packages at every connection.
         let quiet = ["LONGBRIDGE_PRINT_QUOTE_PACKAGES", "LONGPORT_PRINT_QUOTE_PACKAGES"];
         let unset = quiet.into_iter().filter(|name| env::var_os(name).is_none());
         environment.extend(unset.map(|name| (name.to_owned(), "false".to_owned())));
         EnteredWorld { name, client: Client::Remote(session), environment }
     }
 
-    /// Stops the server of this process, and deletes worlds.
+    /// Stops the server of this process, if one was started, and ends and deletes the named worlds.
     pub(super) fn close(
         mut self,
         delete: &[String],
@@ -132,7 +132,7 @@ impl Place {
         context: &CommandContext,
     ) -> Result<(), Failure> {
         if self.server.take().is_some() && !delete.is_empty() {
-            // The client has cached the worlds as they were before the server moved them.
+            // The client cached the worlds before the server advanced their clocks.
             self.owner = whose.client(Purpose::Watchlists, context)?;
         }
         for name in delete {

@@ -68,7 +68,7 @@ fn print_equity(out: &mut impl Write, equity: &[EquityRow]) -> Result<(), Failur
             row.benchmark.map(change).unwrap_or_default(),
         ]
     };
-    // The last days, because they show the result.
+    // Only the last days are shown, because they contain the result.
     let hidden = equity.len().saturating_sub(ROWS_MAX);
     if hidden > 0 {
         writeln!(out, "The last {ROWS_MAX} of {} days; --format json and --html have all:", equity.len())?;
@@ -100,7 +100,7 @@ pub(super) fn sweep(
     let key = |run: &&Finished| run.report.value(sort).map(FigureValue::billionths);
     match sort.better() {
         Better::High => runs.sort_by_key(|run| Reverse(key(run))),
-        // A run without the value comes last.
+        // A run without a value for this figure comes last.
         Better::Low => runs.sort_by_key(|run| key(run).unwrap_or(i128::MAX)),
     }
     if format == Format::Json {

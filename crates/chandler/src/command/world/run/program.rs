@@ -45,11 +45,11 @@ pub(super) struct Program {
     child: Child,
     /// Whether the program leads a separate process group, to which signals are sent.
     is_leader: bool,
-    /// Ends when the output has been read.
+    /// Disconnects when the program's output has been read completely.
     output: Option<mpsc::Receiver<()>>,
 }
 
-/// Returns an error if the program does not exist, before a world is created for it.
+/// Returns an error if the program does not exist. Called before a world is created.
 pub(super) fn check_exists(command: &[String]) -> Result<(), Failure> {
     let Some(name) = command.first().filter(|name| !name.is_empty()) else {
         return Err(usage("no command is given: write it after --"));
@@ -144,7 +144,7 @@ impl Program {
 }
 
 impl Drop for Program {
-    /// Stops the program if the run fails for another reason.
+    /// Kills the program if it is still running, for example because the run has failed.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.send(StopSignal::Kill);
@@ -220,7 +220,8 @@ fn write_line(to: &OutputTo, line: &[u8], is_stdout: bool) {
     }
 }
 
-/// Returns the exit code by shell convention: 128 and the number of the signal that ended a program.
+/// Returns the exit code by shell convention: 128 plus the signal's number for a program that was
+/// ended by a signal.
 pub(super) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| Some(128 + signal_of(status)?));
     // Exit codes on Windows may exceed a byte.

@@ -44,8 +44,8 @@ impl FromStr for Sweep {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Combination(pub(super) Vec<(String, String)>);
 
-/// Returns all combinations. The last parameter changes fastest. The error says why the parameters
-/// are refused.
+/// Returns all combinations. The last parameter changes fastest. Fails if the parameters are
+/// invalid, with the reason.
 pub(super) fn combinations(sweeps: &[Sweep]) -> Result<Vec<Combination>, String> {
     let mut all = vec![Combination::default()];
     for (at, sweep) in sweeps.iter().enumerate() {

@@ -50,7 +50,7 @@ impl Watch {
         Watch { flags, bar, prefix, begin, end, seen, speed, date, written, orders, counted }
     }
 
-    /// Shows the market time.
+    /// Shows the progress at a market time, unless `--quiet` was given.
     pub(super) fn show(&mut self, at: Timestamp, client: &Client) {
         if self.flags.quiet {
             return;
@@ -91,7 +91,8 @@ impl Watch {
         self.seen = Some((at, now));
     }
 
-    /// Counts the orders since the last count, of earlier days and of today.
+    /// Adds the orders submitted since the last count to `orders`, from earlier days and from
+    /// today.
     fn count_orders(&mut self, at: Timestamp, client: &Client) {
         let since = Between { start: Some(self.counted), end: None };
         let earlier = OrdersQuestion { history: Some(since), ..OrdersQuestion::default() };
@@ -114,7 +115,7 @@ impl Watch {
     }
 }
 
-/// Returns the elapsed part of the range, as a number of [`PARTS`].
+/// Returns the elapsed part of the range in units of 1 / [`PARTS`].
 fn share(begin: Timestamp, at: Timestamp, end: Timestamp) -> u64 {
     let (over, whole) = (u64::try_from(at.0 - begin.0).unwrap_or(0), u64::try_from(end.0 - begin.0));
     let whole = whole.unwrap_or(0);

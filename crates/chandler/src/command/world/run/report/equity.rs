@@ -1,5 +1,5 @@
-//! The equity curve, and that of buy and hold of the traded securities, with equal weights at the
-//! first price of the run.
+//! The equity curve of a run, and the curve of buying and holding the traded securities, with equal
+//! weights at the first price of the run.
 
 use market::Date;
 use trading::Money;
@@ -17,7 +17,7 @@ pub(in super::super) struct EquityRow {
     /// Loss since the highest value so far, as a positive ratio.
     pub(in super::super) drawdown: Ratio,
     pub(in super::super) exposure: Ratio,
-    /// Value of buy and hold relative to its start. `None` if nothing was traded.
+    /// Value of buy and hold relative to its initial value. `None` if nothing was traded.
     pub(in super::super) benchmark: Option<Ratio>,
 }
 
@@ -39,8 +39,8 @@ pub(super) fn rows(record: &RunRecord, benchmark: Option<&[Ratio]>) -> Vec<Equit
     record.days.iter().enumerate().map(row).collect()
 }
 
-/// Returns the value of buy and hold at each valuation, relative to its start. `None` if there are
-/// no prices.
+/// Returns the value of buy and hold at each valuation, relative to its initial value. `None` if
+/// there are no prices.
 pub(super) fn buy_and_hold(record: &RunRecord) -> Option<Vec<Ratio>> {
     if record.prices.is_empty() {
         return None;
@@ -49,7 +49,8 @@ pub(super) fn buy_and_hold(record: &RunRecord) -> Option<Vec<Ratio>> {
     record.days.iter().map(|day| value_at(day.date)).collect()
 }
 
-/// Returns the growth of one security up to a date. Before its first close it counts as cash.
+/// Returns a security's last close up to a date relative to its first price, or 1 before its first
+/// close.
 fn growth_until(series: &PriceSeries, date: Date) -> Ratio {
     let close = series.closes.range(..=date).next_back();
     close.and_then(|(_, close)| Ratio::of_prices(*close, series.first)).unwrap_or(Ratio::ONE)

@@ -83,7 +83,7 @@ pub(in super::super) struct PriceSeries {
 }
 
 impl RunRecord {
-    /// Converts an amount to HKD. `None` without a rate.
+    /// Converts an amount to HKD. `None` if the currency has no rate.
     pub(super) fn in_hkd(&self, amount: Money, currency: Currency) -> Option<Money> {
         let (_, rate) = self.rates.iter().find(|(known, _)| *known == currency)?;
         Some(rate.convert(amount).to(Rate::ONE))

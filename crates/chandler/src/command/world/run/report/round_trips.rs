@@ -17,7 +17,7 @@ pub(in super::super) struct RoundTrip {
     pub(in super::super) is_long: bool,
     pub(in super::super) opened_at: Timestamp,
     pub(in super::super) closed_at: Timestamp,
-    /// Number of shares that were bought, or sold for a short position.
+    /// Number of shares bought for a long position, or sold for a short position.
     pub(in super::super) quantity: Quantity,
     pub(in super::super) charges: Money,
     /// Proceeds minus cost and charges, in the currency of the security.
@@ -41,7 +41,7 @@ struct Open {
     charges: Money,
 }
 
-/// Pairs the fills of each security, in the order of their instants.
+/// Combines the fills of each security into round trips, in chronological order.
 pub(super) fn of(record: &RunRecord) -> Found {
     let mut book = Book::default();
     for held in &record.held {
@@ -116,7 +116,8 @@ impl Book {
         }
     }
 
-    /// Adds a charge to the trip that was closed at its instant, or else to the open one.
+    /// Adds a charge to the trip that was closed at the time of the charge, or else to the
+    /// security's open trip.
     fn charge(&mut self, charge: &Charge) {
         let Some(symbol) = &charge.symbol else { return };
         let is_it = |trip: &&mut RoundTrip| trip.symbol == *symbol && trip.closed_at == charge.at;

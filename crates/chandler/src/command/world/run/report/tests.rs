@@ -108,7 +108,7 @@ fn a_run_without_trades_has_no_win_rate_and_no_benchmark() {
 }
 
 #[test]
-fn figures_of_two_round_trips_and_an_open_position() {
+fn all_figures_are_computed_for_two_round_trips_and_an_open_position() {
     let record = RunRecord {
         days: vec![valued(18, "110000", "55000"), valued(19, "88000", "0"), valued(20, "99000", "9900")],
         fills: vec![
@@ -129,7 +129,7 @@ fn figures_of_two_round_trips_and_an_open_position() {
         held_at_end: vec![("700.HK".parse().unwrap(), Quantity::whole(100))],
         prices: vec![
             series("700.HK", "300", &[(18, "330"), (19, "300"), (20, "315")]),
-            // Before its first close, it counts as cash.
+            // Until its first close on the 19th, this security counts as cash.
             series("9001.HK", "90", &[(19, "81"), (20, "99")]),
         ],
         ..idle()
@@ -185,7 +185,7 @@ fn a_fill_that_crosses_zero_closes_one_trip_and_opens_another() {
 }
 
 #[test]
-fn an_initial_position_is_a_trip_at_the_initial_price() {
+fn an_initial_position_opens_a_trip_at_its_initial_price() {
     let held = Holding {
         symbol: "700.HK".parse().unwrap(),
         currency: Currency::HKD,
@@ -213,7 +213,7 @@ fn trips_of_a_split_security_are_not_counted() {
 }
 
 #[test]
-fn amounts_without_a_rate_are_left_out_with_a_note() {
+fn amounts_without_an_exchange_rate_are_omitted_with_a_note() {
     let fills = vec![fill(1, "AAPL.US", Side::Buy, 10, "200"), fill(2, "AAPL.US", Side::Sell, 10, "200")];
     let report = Report::of(&RunRecord { fills, rates: Vec::new(), ..idle() });
     assert_eq!(report.value(Figure::Turnover), Some(FigureValue::Amount(Money::ZERO)));
@@ -221,7 +221,7 @@ fn amounts_without_a_rate_are_left_out_with_a_note() {
 }
 
 #[test]
-fn an_option_contract_is_worth_a_hundred_shares() {
+fn an_option_contract_counts_as_a_hundred_shares() {
     let symbol = "AAPL260320C200000.US";
     let fills = vec![fill(1, symbol, Side::Buy, 2, "1.5"), fill(2, symbol, Side::Sell, 2, "2")];
     let report = Report::of(&RunRecord { fills, ..idle() });
