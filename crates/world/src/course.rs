@@ -8,7 +8,7 @@ use market::Timestamp;
 pub struct Course {
     from: Timestamp,
     since: Duration,
-    /// Thousandths of market seconds per machine second, at least 1.
+    /// Market seconds per machine second, in thousandths, at least 1.
     thousandths: u64,
 }
 

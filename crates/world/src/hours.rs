@@ -2,11 +2,11 @@ use market::{Date, Day, Market, Segment, Session, Timestamp, Venue, Venues};
 
 use crate::{Markets, Settings, Skip};
 
-/// When a clock skips closed hours, it stops this long before trading begins, so that a program can
-/// prepare.
+/// Number of seconds before the beginning of trading at which a clock stops skipping closed hours,
+/// so that a program can prepare.
 pub const SKIP_LEAD_S: i64 = 5 * 60;
-/// Range of days to search around an instant. An evening belongs to the next trading day, and a
-/// step may begin after the last segment of a day.
+/// Number of trading days to search, starting with the last one at or before an instant. An evening
+/// belongs to the next trading day, and a step may begin after the last segment of a day.
 const DAYS_NEAR: usize = 3;
 
 /// Trading hours of a world's markets, for steps and for skipping closed hours.
@@ -45,7 +45,8 @@ impl<'a> TradingHours<'a> {
     }
 
     /// Returns the instant to which a clock skips from `at`: five minutes before trading begins.
-    /// Returns `None` if a market is open or opens within five minutes, or if nothing is skipped.
+    /// Returns `None` if a market is open or opens within five minutes, or if the world does not
+    /// skip closed hours.
     ///
     /// A trading day lasts from its first auction to the end of its closing auction and includes
     /// lunch.
@@ -77,7 +78,8 @@ impl<'a> TradingHours<'a> {
         self.markets.iter().map(|market| venues.of(market))
     }
 
-    /// Returns the segments of a day, including the night only if the world trades at night.
+    /// Returns the segments of a day. Night sessions are included only if they count as trading
+    /// hours.
     fn segments(&self, day: &Day<'_>) -> Vec<Segment> {
         let is_in = |one: &&Segment| self.overnight || one.session != Session::Overnight;
         day.segments.iter().filter(is_in).copied().collect()

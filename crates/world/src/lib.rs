@@ -1,4 +1,4 @@
-//! A world is an account with its own market clock, on which a program runs on any past day.
+//! A world is an account with its own market clock, so that a program can run as if on a past day.
 //!
 //! Everything in this crate is a value or a pure function. The crate knows no accounts, stores,
 //! protocols or clocks: machine instants are arguments. `tests/it/` contains the worked examples.

@@ -1,12 +1,12 @@
 /// Symbol that shows the clock. No security has this region.
 pub const CLOCK: &str = "CLOCK.WORLD";
-/// Symbol that moves a stopped clock to the next instant, or by a number of seconds:
-/// `STEP-60.WORLD`.
+/// Symbol that moves a stopped clock to the next instant. `STEP-60.WORLD` moves it by 60 seconds.
 pub const STEP: &str = "STEP.WORLD";
-/// Longest step in seconds. A century is longer than any world.
+/// Maximum step in seconds, about 127 years, which is longer than any world.
 pub const STEP_SECONDS_MAX: u32 = 4_000_000_000;
 
-/// A reserved symbol, which controls the clock. Every SDK can request or subscribe to a symbol.
+/// A reserved symbol, which controls the clock. Symbols are used because every SDK can request them
+/// and subscribe to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserved {
     Clock,

@@ -3,9 +3,9 @@ use std::str::FromStr;
 
 use market::{Market, Timestamp};
 
-/// Highest speed: a million market seconds per machine second.
+/// Maximum speed in thousandths: a million market seconds per machine second.
 pub const SPEED_THOUSANDTHS_MAX: u64 = 1_000_000_000;
-/// Maximum quiet time of `auto`.
+/// Maximum quiet time of `auto`, in milliseconds.
 pub const QUIET_MS_MAX: u32 = 60_000;
 
 /// First and last instant of a world, inclusive: a world has ended when its clock shows `end`.
@@ -53,7 +53,7 @@ pub enum Speed {
     /// Only by steps.
     #[default]
     Stepped,
-    /// Thousandths of market seconds per machine second: 1,000 is real time.
+    /// Market seconds per machine second, in thousandths: 1,000 is real time.
     Factor { thousandths: u64 },
     /// As fast as the connections receive their pushes.
     Max,
@@ -86,8 +86,8 @@ pub struct Auto {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Markets([bool; 3]);
 
-/// Settings of a world other than its span. The text format is `key=value`, separated by spaces,
-/// with all keys in this order. A missing key has its default.
+/// Settings of a world other than its span. The text format is `key=value`, separated by spaces.
+/// Formatting writes all keys in this order; parsing gives a missing key its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub speed: Speed,

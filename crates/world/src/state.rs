@@ -49,8 +49,9 @@ impl State {
         State::ALL.into_iter().find(|state| state.as_str() == text)
     }
 
-    /// Returns the state after a change. If the clock reaches the end, the state is
-    /// [`State::Ended`] instead; after a reset to the start it is [`State::Created`].
+    /// Returns the state after a change, or an error if the state does not permit the change.
+    /// Ignores the clock: callers use [`State::Ended`] instead if the clock reaches the end, and
+    /// [`State::Created`] after a reset to the start.
     pub fn after(self, change: Change) -> Result<State, WrongState> {
         match (self, change) {
             (State::Created, Change::Set) => Ok(State::Created),

@@ -2,7 +2,7 @@ use market::{Market, Timestamp};
 use world::{Auto, Markets, Reserved, Settings, Span, SpanError, Speed, WorldName};
 
 #[test]
-fn speeds_have_three_decimals_and_a_maximum() {
+fn speeds_have_at_most_three_decimals_and_a_maximum() {
     for (text, thousandths) in [
         ("0.001", 1),
         ("0.5", 500),
