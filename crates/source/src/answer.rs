@@ -37,7 +37,7 @@ pub struct RateLimit {
     pub burst: u32,
 }
 
-/// Trading days, ascending.
+/// Trading days, in the order in which the server sent them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calendar {
     pub full_days: Vec<Date>,
@@ -154,7 +154,7 @@ fn page(rows: &[Candlestick]) -> Page {
 fn candle(row: &Candlestick) -> Result<Candle, String> {
     let price = |name: &str, text: &str| Price::parse(text).map_err(|error| format!("{name}: {error}"));
     let session = u8::try_from(row.trade_session).ok().and_then(Session::from_code);
-    // An absent decimal is an empty string.
+    // A decimal that the server omits is received as an empty string.
     let turnover = if row.turnover.is_empty() { "0" } else { &row.turnover };
     Ok(Candle {
         time: Timestamp(row.timestamp),

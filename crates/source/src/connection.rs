@@ -19,12 +19,12 @@ use crate::{Addresses, Answer, OneTimePassword, Request, SourceError};
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 const SIGN_IN_WITHIN: Duration = Duration::from_secs(30);
 const WRITE_WITHIN: Duration = Duration::from_secs(10);
-/// A server sends a ping at least every 30 seconds. After this time without a message the
-/// connection is considered lost.
+/// A server sends a ping at least every 30 seconds. The connection is considered lost after this
+/// time without a message.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
 /// Timeout field of a request, in milliseconds.
 const TIMEOUT_MS: u16 = 30_000;
-/// Maximum number of pending requests. A server queues more.
+/// Maximum number of pending requests. A server would queue further requests.
 const IN_WORK_MAX: usize = 5;
 
 /// Id of a request on one connection.
@@ -150,7 +150,7 @@ impl Connection {
             match packet {
                 Packet::Response { command, id, status, body } => {
                     let id = RequestId(id);
-                    // A response may arrive after its timeout.
+                    // A response without a pending request is ignored.
                     let Some(InWork { request, .. }) = self.in_work.remove(&id) else { continue };
                     if command != request.command() {
                         return Err(SourceError::invalid("an answer to another command"));
@@ -196,7 +196,7 @@ impl Connection {
                         .map_err(|error| SourceError::invalid(error.to_string()))?;
                     return Ok(Some(packet.into_owned()));
                 }
-                // The pong is sent with the next read or write.
+                // Reading the ping has queued the pong, which is sent here.
                 Ok(Message::Ping(_) | Message::Pong(_)) => {
                     self.heard_at = Instant::now();
                     self.socket.get_mut().set_deadline(Instant::now() + WRITE_WITHIN);

@@ -42,8 +42,9 @@ pub enum Credentials {
 const SIGNED_HEADERS: &str = "authorization;x-api-key;x-timestamp";
 
 impl Credentials {
-    /// Returns the headers of `GET path` at a time in Unix milliseconds. SDKs send seconds or
-    /// milliseconds. A server refuses a repeated timestamp as a replay, so milliseconds are sent.
+    /// Returns the headers of a request `GET path`, signed at `now_ms`, in Unix milliseconds. SDKs
+    /// send either seconds or milliseconds. A server refuses a repeated timestamp as a replay, so
+    /// milliseconds are sent.
     pub(crate) fn headers(
         &self,
         path: &str,
@@ -142,15 +143,15 @@ mod tests {
     }
 
     #[test]
-    fn us_tokens_are_sent_with_the_region_header() {
+    fn bearer_tokens_are_sent_with_the_region_ap() {
         let bearer = |token: &str| {
             let access_token = SecretText::new(token);
             let all =
                 Credentials::Bearer { client_id: "c".to_owned(), access_token }.headers("/", 1).unwrap();
             all.iter().find(|(name, _)| *name == "x-dc-region").unwrap().1.expose().to_owned()
         };
-        // A region prefix is recognized only at the start of a token, and a bearer token begins
-        // with the word `Bearer`.
+        // A region prefix counts only at the start of a header, and the header of a bearer token
+        // begins with the word `Bearer`.
         assert_eq!((bearer("ap_x").as_str(), bearer("x").as_str()), ("ap", "ap"));
     }
 }

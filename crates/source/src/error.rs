@@ -29,7 +29,7 @@ pub enum SourceError {
     Refused { status: Status, code: u64, message: String },
 }
 
-/// The kind of a refusal, which determines the reaction.
+/// The kind of a refusal, which determines how the caller reacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The request or the symbol is invalid (301600).

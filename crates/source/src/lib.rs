@@ -3,8 +3,8 @@
 //!
 //! All functions block. A [`Connection`] belongs to one thread, which sends a request and later
 //! receives the response, so several requests may be pending. Every wait has a timeout. The crate
-//! knows the protocol ([`wire`]) and market values ([`market`]), but no store and no clock: the
-//! time of a signature is an argument.
+//! depends on the protocol ([`wire`]) and on market values ([`market`]), but on no store, and it
+//! does not read the wall clock: the time of a signature is an argument.
 //!
 //! Start at `connection.rs`, then `request.rs` and `answer.rs`. `sign_in.rs` requests the one-time
 //! password, and `stream.rs` opens the WebSocket.

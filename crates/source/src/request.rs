@@ -54,7 +54,7 @@ pub struct Count(u16);
 impl Count {
     pub const MAX: Count = Count(1_000);
 
-    /// Returns the number, clamped to the range.
+    /// Returns the number, clamped to the range from 1 to 1,000.
     pub fn of(number: usize) -> Count {
         Count(u16::try_from(number.clamp(1, 1_000)).unwrap_or(1_000))
     }
@@ -64,7 +64,7 @@ impl Count {
 pub enum Request {
     /// Command 4: the user profile.
     Profile,
-    /// Command 9: trading days of at most 31 days.
+    /// Command 9: trading days in a date range of at most 31 days.
     TradingDays { market: Market, from: Date, to: Date },
     /// Command 10: static data of at most 500 symbols.
     StaticInfo { symbols: Vec<Symbol> },

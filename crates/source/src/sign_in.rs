@@ -20,8 +20,9 @@ const ANSWER_MAX: u64 = 64 << 10;
 #[derive(Clone, Debug)]
 pub struct OneTimePassword {
     pub(crate) text: SecretText,
-    /// Number of connections of the account, and its limit.
+    /// Number of open connections of the account.
     pub online: i64,
+    /// Maximum number of connections of the account.
     pub limit: i64,
 }
 
@@ -42,7 +43,7 @@ struct Password {
     limit: i64,
 }
 
-/// Requests a one-time password, at a time in Unix milliseconds.
+/// Requests a one-time password. `now_ms` is the current time in Unix milliseconds.
 pub fn one_time_password(
     addresses: &Addresses,
     credentials: &Credentials,
@@ -87,7 +88,7 @@ fn agent(addresses: &Addresses) -> ureq::Agent {
     let tls = TlsConfig::builder()
         .provider(TlsProvider::Rustls)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-        // A private certificate authority is often known only to the operating system.
+        // A private certificate authority is often installed only in the system's trust store.
         .root_certs(RootCerts::PlatformVerifier)
         .build();
     let mut config = ureq::Agent::config_builder()

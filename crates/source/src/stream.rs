@@ -19,7 +19,7 @@ use crate::{SourceError, USER_AGENT};
 pub(crate) const OPEN_WITHIN: Duration = Duration::from_secs(15);
 /// Maximum size of the response head of the upgrade.
 const HEAD_MAX: usize = 16 << 10;
-/// Maximum size of a message. A page of a thousand candles has about a hundred kilobytes.
+/// Maximum size of a message. A page of a thousand candles takes about a hundred kilobytes.
 const MESSAGE_MAX: usize = 16 << 20;
 
 /// A socket whose reads and writes fail after a deadline.
@@ -47,7 +47,8 @@ impl Stream {
         }
     }
 
-    /// Returns the remaining time. A socket timeout of zero would mean none.
+    /// Returns the time until the deadline, but at least a millisecond, because a socket does not
+    /// accept a timeout of zero.
     fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
     }
@@ -123,7 +124,7 @@ fn connect(address: &SocketAddress, deadline: Instant) -> io::Result<TcpStream> 
 
 fn tls(address: &SocketAddress, tcp: TcpStream) -> Result<StreamOwned<ClientConnection, TcpStream>, String> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    // A private certificate authority is often known only to the operating system.
+    // A private certificate authority is often installed only in the system's trust store.
     let verifier = Verifier::new(provider.clone()).map_err(|error| error.to_string())?;
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

@@ -17,7 +17,7 @@ use wire::control::Close;
 use wire::quote::{Candlestick, SecurityCandlestickResponse};
 use wire::{Packet, Status, command};
 
-/// Makes a hanging test fail.
+/// Timeout that makes a hanging test fail.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn credentials() -> Credentials {
@@ -59,7 +59,7 @@ fn candles(symbol: &str, time: i64) -> Vec<u8> {
         timestamp: time + place * 60,
         trade_session: 0,
     };
-    // Long enough to be compressed.
+    // The body is long enough to be compressed.
     SecurityCandlestickResponse { symbol: symbol.to_owned(), candlesticks: (0..100).map(row).collect() }
         .encode_to_vec()
 }

@@ -108,7 +108,7 @@ fn upgrade(stream: &mut TcpStream) -> String {
     request
 }
 
-/// Reads the next request: its command, number and body. Returns `None` at the end.
+/// Reads the next request: its command, id and body. Returns `None` if the connection has ended.
 fn request(socket: &mut WebSocket<TcpStream>, seen: &mut Seen) -> Option<(u8, u32, Vec<u8>)> {
     loop {
         match socket.read() {
