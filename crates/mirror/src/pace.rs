@@ -10,10 +10,10 @@ use std::time::Duration;
 
 /// Length of the window in which history requests are counted, in seconds.
 pub const WINDOW_S: u64 = 30;
-/// History requests in a window. The published limit is 60; the difference covers requests that the
-/// user sends with other programs.
+/// Maximum number of history requests in a window. The published limit is 60; the difference covers
+/// requests that the user sends with other programs.
 const HISTORY_MAX: u32 = 55;
-/// Requests of all commands per second. The published limit is 10.
+/// Maximum number of requests per second, of all commands. The published limit is 10.
 const SECOND_MAX: u32 = 8;
 /// Maximum number of pending requests. The published limit is 5.
 const IN_WORK_MAX: usize = 2;
@@ -150,8 +150,8 @@ impl RateLimits {
     };
 
     /// Returns the limits for this user profile. A bucket permits `burst + limit × s` requests in s
-    /// seconds, which limits the requests in a window. The profile's rate per second is for SDKs
-    /// and is not used.
+    /// seconds, which limits the requests in a window. Within a window, requests are not spaced
+    /// evenly.
     pub fn of_profile(profile: &[ProfileLimit]) -> RateLimits {
         let mut limits = RateLimits::PUBLISHED;
         for row in profile {
@@ -246,8 +246,8 @@ impl Pace {
     }
 
     /// Restores the limiter after a restart. `recent` is the result of [`Pace::recent`], so a
-    /// window that contains the restart is limited too. Requests that were pending when the process
-    /// ended count as answered now.
+    /// window that contains the restart is limited too. Assumes that as many requests as permitted
+    /// were pending when the process ended, and counts them as answered now.
     pub fn restored(limits: RateLimits, recent: impl IntoIterator<Item = Duration>, now: Duration) -> Pace {
         let mut pace = Pace::new(limits);
         let mut recent: Vec<Duration> = recent.into_iter().map(|at| at.min(now)).collect();

@@ -37,9 +37,9 @@ pub struct Security {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanOptions {
     pub periods: Vec<Period>,
-    /// First and last date of the candles. `None` means the published floor, and the latest trading
-    /// day that has begun.
+    /// First date of the candles. `None` means the published floor.
     pub from: Option<Date>,
+    /// Last date of the candles. `None` means the latest trading day that has begun.
     pub through: Option<Date>,
     pub sessions: Sessions,
     /// `--max-new`.
@@ -68,7 +68,7 @@ pub enum Step {
     Statics { symbols: Vec<Symbol> },
     /// Command 27: pages of a series.
     Series(SeriesJob),
-    /// Command 19: the incomplete candles of today.
+    /// Command 19: today's candles, of which the last may be incomplete.
     Today { symbol: Symbol, period: Period },
 }
 

@@ -41,11 +41,11 @@ pub struct Order {
     /// Securities to request now: first those that are free, then those with an unfinished job,
     /// then the others in the order of the list.
     pub now: Vec<Symbol>,
-    /// How many of `now` are charged to the month's quota.
+    /// Number of securities in `now` that are charged to the month's quota.
     pub new: usize,
-    /// Left out because of `--max-new`.
+    /// Securities left out because of `--max-new`.
     pub held: Vec<Symbol>,
-    /// Left out until the next month, because the quota is used up.
+    /// Securities left out until the next month, because the quota is used up.
     pub waiting: Vec<Symbol>,
 }
 

@@ -4,17 +4,17 @@ use market::{Date, Period, Timestamp, Venue};
 
 use crate::DateRange;
 
-/// Trading days whose daily candles are requested again.
+/// Number of trading days whose daily candles are requested again.
 pub const DAYS: usize = 10;
-/// Trading days whose minute candles are requested again.
+/// Number of trading days whose minute candles are requested again.
 pub const MINUTE_DAYS: usize = 2;
 
-/// What `mirror run` requests again.
+/// The days that `mirror run` requests again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recheck {
     /// `--again`: the last trading days.
     Again,
-    /// `--since`: all days from a date on.
+    /// `--since`: all days since a date.
     Since(Date),
 }
 

@@ -1,4 +1,5 @@
-//! Recognizes splits and cash dividends in the factors of two adjacent segments.
+//! Infers the corporate action between two adjacent segments, a split or a cash dividend, from the
+//! quotient of their adjustment factors.
 
 use market::Price;
 use market::adjust::Amount;
@@ -15,7 +16,7 @@ const WIDTH_DIGITS: u32 = 9;
 /// Largest term of a split if other fractions fit as well. Any interval contains some fraction with
 /// larger terms, so such a fit proves nothing.
 const SMALL_TERM_MAX: i64 = 10;
-/// Number of decimals of a cash amount above 5 % of the price.
+/// Maximum number of decimals of a cash amount above 5 % of the price.
 const LARGE_CASH_DIGITS_MAX: usize = 2;
 
 /// The factor of one event and its cause.
@@ -26,7 +27,8 @@ pub(super) struct Found {
     pub(super) problem: Option<fn(market::Date) -> Problem>,
 }
 
-/// Returns the factor of a split, if the interval contains one.
+/// Returns the factor of a split as a fraction. Returns `None` if the interval contains no fraction
+/// of a split, or several without a small one.
 pub(super) fn split_in(factor: &Interval) -> Option<(i64, i64)> {
     let (numer, denom, others) = factor.fraction()?;
     (!others || numer.max(denom) <= SMALL_TERM_MAX).then_some((numer, denom))
@@ -54,7 +56,7 @@ pub(super) fn cash_cause(cash: &Exact, digits: usize, wide: &Interval) -> Option
     Some(Cause::Cash { amount, width })
 }
 
-/// Finds the cash amount of a factor, or returns a bare factor.
+/// Returns the cash amount that explains a factor, or a bare factor if no amount does.
 pub(super) fn cash_or_bare(close: Price, wide: &Interval, narrow: &Interval) -> Found {
     let price = exact(i128::from(close.0), i128::from(market::PRICE_UNIT));
     let of = |factor: &Interval| factor.subtracted_from(&one()).times(&price);
@@ -85,8 +87,8 @@ pub(super) fn bare(factor: Exact, problem: Option<fn(market::Date) -> Problem>) 
     Found { cause: Cause::Bare(amount), factor: rounded, problem }
 }
 
-/// Returns the cash amount that explains a split as well. In that case prices are certain, but
-/// shares are not.
+/// Returns the cash amount that explains the factor of a split as well. In that case the prices are
+/// certain, but the number of shares is not.
 pub(super) fn also_cash(close: Price, factor: &Interval) -> Option<Amount> {
     // A dividend of more than a quarter of the price is unlikely.
     if factor.low < exact(3, 4) || factor.high > one() {

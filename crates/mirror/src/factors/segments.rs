@@ -25,7 +25,7 @@ pub(super) struct Run {
     pub(super) factor: Interval,
 }
 
-/// The smallest number of runs that explains all days, ascending.
+/// The runs that explain all days, ascending and as few as possible.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
     pub(super) runs: Vec<Run>,

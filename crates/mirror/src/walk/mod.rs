@@ -164,8 +164,8 @@ impl Walk {
                 // An incomplete candle may change without a revision.
                 Some(again) if before.is_forming => taken.push(venue, &self.series, again, now),
                 Some(_) => return self.restart(),
-                // Either the other server excludes the anchor, or the candle no longer exists. A
-                // request for the next later anchor shows which.
+                // Either the other server excludes the anchor, or the candle no longer exists. The
+                // response to a request with an anchor one step later shows which.
                 None if self.position.anchors == Anchors::Included => {
                     self.position.anchors = Anchors::Excluded;
                     return taken;

@@ -25,8 +25,8 @@ pub(super) struct Oldest {
     pub(super) is_forming: bool,
 }
 
-/// Whether the other server includes the anchor of a request. Otherwise requests use the anchor
-/// after the oldest candle, so that pages repeat that candle too.
+/// Whether the other server includes the anchor of a request. Otherwise requests use an anchor one
+/// step after the oldest candle, so that pages repeat that candle too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchors {
     Included,
@@ -40,7 +40,7 @@ pub enum End {
     Floor,
     /// The other server has no older candle.
     Exhausted,
-    /// The history was revised more often than the walk restarts.
+    /// The history was revised more often than the walk may restart.
     Revised,
 }
 

@@ -92,7 +92,7 @@ fn after_too_many_requests_the_rate_is_halved_for_ten_minutes() {
 }
 
 #[test]
-fn failures_back_off_to_one_minute() {
+fn repeated_failures_wait_at_most_one_minute() {
     let mut pace = Pace::new(RateLimits::PUBLISHED);
     let mut now = s(10);
     for wait in [1, 2, 4, 8, 16, 32, 60, 60] {

@@ -113,7 +113,8 @@ fn a_missing_candle_is_a_revision() {
     walk.take(&HK, &server.answer(&request), LATER);
     let oldest = walk.position().oldest().unwrap();
     server.candles.retain(|candle| candle.time != oldest);
-    // The server may have excluded the anchor, so the next later anchor is requested first.
+    // The server may treat anchors as exclusive, so the walk retries with an anchor one minute
+    // later before it restarts.
     let request = walk.request(&HK).unwrap();
     assert_eq!(walk.take(&HK, &server.answer(&request), LATER).outcome, Outcome::Continue);
     let above = walk.request(&HK).unwrap().anchor.unwrap();
