@@ -37,7 +37,7 @@ pub(crate) fn quota_of(
 ) -> Result<Quota, StoreError> {
     let month = Month::of(now);
     let requested = view.mirror_month(id, &month.to_string())?;
-    // The source has refused a new security this month, so it refuses every other one too.
+    // If the source has refused a new security this month, it refuses all other new ones too.
     let is_spent = state.spent_month.as_deref() == Some(month.to_string().as_str());
     let own = if is_spent { Some(0) } else { options.quota };
     Ok(Quota::new(month, requested, state.month_limit, own))

@@ -9,8 +9,8 @@ use source::{Answer, Request, SourceError};
 
 use crate::{Connect, Link, Time};
 
-/// Maximum number of attempts of a request, which takes about a quarter of an hour. The next run
-/// tries again.
+/// Maximum number of attempts of a request. All attempts together take about a quarter of an hour.
+/// The next run tries again.
 pub(crate) const ATTEMPTS_MAX: u32 = 16;
 /// Maximum time to wait for a response. A link reports its own timeout somewhat earlier.
 const ANSWER_WITHIN: Duration = Duration::from_secs(40);
@@ -22,7 +22,7 @@ pub(crate) struct Requests<'a, K> {
     link: Option<Box<dyn Link>>,
     pace: Pace,
     pending: BTreeMap<u32, (Ticket, K)>,
-    /// Failed attempts to connect since the last answer.
+    /// Number of requests lost since the last response.
     failures: u32,
     sent: u64,
 }
@@ -37,7 +37,7 @@ pub(crate) enum Event<K> {
     Failed(K, SourceError),
 }
 
-/// Whether a request can be sent now.
+/// When a request can be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Now,
@@ -55,7 +55,8 @@ impl<'a, K: Clone> Requests<'a, K> {
     ) -> Requests<'a, K> {
         let now = since_epoch(time.now_ms());
         let recent: Vec<Duration> = recent_ms.iter().map(|at| since_epoch(*at)).collect();
-        // Without earlier requests, none was pending when the process ended.
+        // `Pace::restored` assumes that requests were pending when the previous process ended. If
+        // no requests are recorded, start with an empty limiter.
         let pace = match recent.is_empty() {
             true => Pace::new(limits),
             false => Pace::restored(limits, recent, now),
@@ -98,7 +99,8 @@ impl<'a, K: Clone> Requests<'a, K> {
         }
     }
 
-    /// Waits while no request is pending, and answers pings in the meantime.
+    /// Waits for `time`, and answers pings in the meantime. Must be called only while no request is
+    /// pending.
     pub(crate) fn wait(&mut self, time: Duration) {
         let own = self.time.pass(time);
         let is_lost = match &mut self.link {
@@ -113,8 +115,8 @@ impl<'a, K: Clone> Requests<'a, K> {
         }
     }
 
-    /// Sends a request. The caller has checked with [`Self::turn`] that it may be sent. If there is
-    /// no connection, returns the failure of this request and of all pending ones.
+    /// Sends a request. The caller has checked with [`Self::turn`] that it may be sent. If sending
+    /// fails, returns the failures of this request and of all pending ones.
     pub(crate) fn send(&mut self, kind: Kind, request: &Request, key: K) -> Vec<Event<K>> {
         let now = since_epoch(self.time.now_ms());
         let ticket = self.pace.sent(kind, now);
@@ -150,7 +152,7 @@ impl<'a, K: Clone> Requests<'a, K> {
         self.pace.answered(ticket, Reply::Failed, since_epoch(self.time.now_ms()));
     }
 
-    /// Returns whether the source has failed to respond for all attempts.
+    /// Returns whether [`ATTEMPTS_MAX`] requests in succession were lost.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.failures >= ATTEMPTS_MAX
     }

@@ -30,15 +30,16 @@ pub struct RunOptions {
     pub quota: Option<u32>,
     pub rate: Rate,
     pub today: bool,
-    /// Date ranges of a security that were imported otherwise and are not requested.
+    /// Date ranges that were imported by other means, by security. They are not requested.
     pub present: BTreeMap<Symbol, Vec<(Period, DateRange)>>,
 }
 
 /// Progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Expected and answered requests for series.
+    /// Expected number of requests for series.
     pub expected: u64,
+    /// Number of answered requests for series.
     pub answered: u64,
     pub time_left: Duration,
     /// Number of securities that may still be requested this month. `None` if unlimited.
@@ -66,8 +67,9 @@ pub struct RunReport {
     pub refused: Vec<(Symbol, String)>,
     /// Securities whose requests failed too often, with the last error.
     pub failed: Vec<(Symbol, String)>,
-    /// Securities that need the quota of the next month, and the time at which it begins.
+    /// Securities that need the quota of the next month.
     pub waiting: Vec<Symbol>,
+    /// Time at which the next month begins, if a security needs its quota.
     pub waits_until: Option<Timestamp>,
     /// Securities left out because of `max_new`.
     pub held: Vec<Symbol>,

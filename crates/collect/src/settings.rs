@@ -76,8 +76,9 @@ pub struct State {
     pub spent_month: Option<String>,
     /// The date of the last comparison of calendars.
     pub calendar_on: Option<String>,
-    /// When the last run began and ended, in Unix seconds.
+    /// When the last run began, in Unix seconds.
     pub began_at: Option<i64>,
+    /// When the last run ended, in Unix seconds.
     pub ended_at: Option<i64>,
     /// The outcome of the last run.
     pub outcome: Option<String>,

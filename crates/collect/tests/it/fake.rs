@@ -85,7 +85,7 @@ impl Source {
         }))
     }
 
-    /// Adds the days of a security, and the minutes from `minutes_from` on.
+    /// Adds the days of a security, and its minutes starting at `minutes_from`.
     pub(crate) fn add(&mut self, symbol: &Symbol, from: Date, to: Date, minutes_from: Date) {
         let venue = self.venues.of(symbol.market()).clone();
         let seed = symbol.as_str().bytes().map(i64::from).sum::<i64>();

@@ -104,7 +104,7 @@ fn source_of(symbols: &[&str]) -> Shared {
     source
 }
 
-/// Returns the candles of a source from a date on.
+/// Returns the source's daily or one-minute candles of a symbol, starting at `from`.
 fn of_source(source: &Shared, text: &str, is_day: bool, from: &str) -> Vec<Candle> {
     let source = source.borrow();
     let from = hk().zone().midnight(date(from));
