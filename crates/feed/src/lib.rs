@@ -1,9 +1,9 @@
 //! Core of live pushes: converts one-minute candles into typed pushes, tracks subscriptions, and
 //! queues the pushes of each connection.
 //!
-//! The crate does no I/O and knows no clocks, accounts, stores or encodings: the caller supplies
-//! candles, `now`, and a function that encodes a push. `tests/it/rules_*.rs` contain the worked
-//! examples of the specification.
+//! The crate does no I/O, reads no clock, and does not depend on accounts, stores or encodings: the
+//! caller supplies candles, `now`, and a function that encodes a push. `tests/it/rules_*.rs`
+//! contain the worked examples of the specification.
 //!
 //! Start with [`prints()`], which returns the trades that a client needs to rebuild a candle
 //! exactly. [`Update`] converts a changed candle into pushes, and [`Replay`] schedules pushes under

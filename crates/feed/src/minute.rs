@@ -43,7 +43,7 @@ impl Minute {
     }
 
     /// Returns when the opening price is published under a simulated clock, or `None` for a tail
-    /// (closing auction candle), which is published only when complete.
+    /// (the candle of a closing auction), which is published only when complete.
     pub fn opens_at(&self) -> Option<Timestamp> {
         (!self.is_tail).then_some(self.stamp)
     }

@@ -37,7 +37,7 @@ pub struct Print {
 }
 
 impl Print {
-    /// A stored trade, unchanged.
+    /// Returns a stored trade as a print, unchanged.
     pub fn of_trade(trade: Trade) -> Print {
         let Trade { time, price, volume, direction, kind } = trade;
         Print { time, price: price.into(), volume, direction, kind }

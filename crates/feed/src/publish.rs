@@ -123,7 +123,7 @@ impl Traded {
 /// Maximum number of prints in a push.
 pub const PRINTS_MAX: usize = 500;
 
-/// Returns the pushes of single trades of one second, unchanged.
+/// Returns the pushes of the single trades of one second. The trades are unchanged.
 pub fn single_trades(
     symbol: &Symbol,
     session: Session,
@@ -145,8 +145,9 @@ pub fn opening(candle: &Candle) -> Candle {
 }
 
 /// Returns the push for a stored daily candle at the end of its trading day, or `None` if the
-/// market was closed on that day. Its status is [`TradeStatus::Normal`]. The push is dated at the end of the day, which is outside every
-/// one-minute candle, so clients update only their daily candle.
+/// market was closed on that day. Its status is [`TradeStatus::Normal`]. The push is dated at the
+/// end of the day, which is outside every one-minute candle, so clients update only their daily
+/// candle.
 pub fn end_of_day(
     symbol: &Symbol,
     board: Board,
@@ -177,7 +178,7 @@ impl Update<'_> {
             return Outcome { pushes: Vec::new(), published, is_correction: false };
         }
         let growth = Growth::between(self.published_candle(), &self.known);
-        // Clients add the prints to their volume, but quotes have not included it yet.
+        // Clients add the prints to their volume, but no quote has included this volume yet.
         let printed = match self.published {
             None => growth.and_then(|growth| growth.minus(self.counted)),
             Some(_) => growth,

@@ -49,8 +49,8 @@ pub enum Board {
     Index,
 }
 
-/// Whether a security is trading. Candles do not show halts, so only the store's suspensions and
-/// delisting dates decide.
+/// Whether a security is trading. The status depends only on the store's suspensions and delisting
+/// dates, because candles do not show halts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TradeStatus {
     #[default]
@@ -63,7 +63,7 @@ pub enum TradeStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusChange {
     pub at: Timestamp,
-    /// Status from this time on.
+    /// The status, starting at this time.
     pub status: TradeStatus,
 }
 

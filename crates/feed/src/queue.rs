@@ -91,7 +91,7 @@ pub struct PushQueue {
     bytes: usize,
     /// Securities for which a quote with volume was sent on this connection.
     had_volume: HashSet<Fingerprint, BuildHasherDefault<Unchanged>>,
-    /// Queue length from which quotes are merged.
+    /// Queue length at which the merging of quotes begins.
     merge_from: usize,
     limits: QueueLimits,
     /// First sequence number of discarded trades, by security.
@@ -166,7 +166,7 @@ impl EncodedPush {
     }
 
     /// Returns a push of the world clock in the form of a quote. It is never merged, so a client
-    /// sees every movement.
+    /// receives every movement.
     pub fn of_clock(bytes: Bytes) -> EncodedPush {
         let fingerprint = Fingerprint(0);
         EncodedPush { symbol: None, sub_type: SubType::Quote, sequence: 0, bytes, quote: None, fingerprint }

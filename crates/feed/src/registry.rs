@@ -21,8 +21,8 @@ pub enum SubType {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SubTypes(u8);
 
-/// Whether a connection with a pending subscription wants the current quote when the subscription
-/// becomes active.
+/// Whether a connection with a pending subscription requests the current quote when the
+/// subscription becomes active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstPush {
     Wanted,
@@ -124,8 +124,7 @@ impl Registry {
     }
 
     /// Adds a pending subscription to a security that is not stored yet. Repeated calls add types,
-    /// and the first push is wanted if any call requested it. An active subscription remains
-    /// active.
+    /// and the first push is sent if any call requested it. An active subscription remains active.
     pub fn wait(
         &mut self,
         connection: ConnectionId,

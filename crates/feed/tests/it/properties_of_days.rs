@@ -160,7 +160,7 @@ proptest! {
         }
     }
 
-    /// Two adjacent windows produce the same pushes as one window that covers both, also after
+    /// Two adjacent windows produce the same pushes as one window that covers both, even after
     /// quotes are merged in the queue.
     #[test]
     fn adjacent_windows_push_the_same_as_one_window(market in markets(), board in boards(), seed in any::<u64>()) {

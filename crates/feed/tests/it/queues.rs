@@ -241,7 +241,7 @@ fn connections_share_the_bytes_of_a_push() {
 }
 
 #[test]
-fn a_short_queue_is_not_merged() {
+fn quotes_are_merged_once_the_queue_is_long_enough() {
     let mut queue = PushQueue::merging_from(3);
     for sequence in 1..=5 {
         queue.push(&encoded(Push::Quote(quote("700.HK", sequence, 1)))).unwrap();

@@ -163,7 +163,7 @@ fn u9_pre_market_minutes_are_printed_like_regular_minutes() {
 }
 
 #[test]
-fn u10_few_shares_are_split_exactly() {
+fn u10_prints_of_a_small_volume_add_up_to_the_exact_turnover() {
     check(
         Market::Us,
         "2026-07-15 09:31",
@@ -174,7 +174,7 @@ fn u10_few_shares_are_split_exactly() {
 }
 
 #[test]
-fn u11_mainland_lots_need_two_more_decimals() {
+fn u11_averages_of_mainland_lots_have_two_more_decimals() {
     check(
         Market::Cn,
         "2026-03-18 10:00",
@@ -299,7 +299,7 @@ fn i1_to_i3_partial_minutes_print_only_the_change() {
 }
 
 #[test]
-fn the_machine_clock_is_clamped_to_the_minute() {
+fn print_times_under_the_machine_clock_are_clamped_to_the_minute() {
     let venue = venue(Market::Hk);
     let second = |time: &str, now: &str| {
         let known = minute(venue, time, "10 10 10 10 0 0");
