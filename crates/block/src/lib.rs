@@ -2,9 +2,9 @@
 //!
 //! A block holds up to [`ROWS_MAX`] candles of one series in ascending time order, as one
 //! self-contained, checksummed byte string. Each column is a compressed chunk split into pages, so
-//! that reading a window of rows decodes only the pages that overlap it. The crate knows nothing of
-//! symbols, periods, databases or files, and reads no clock. Decoding returns exactly the encoded
-//! candles, or an error.
+//! that reading a window of rows decodes only the pages that overlap it. The crate does not depend
+//! on symbols, periods, databases or files, and reads no clock. Decoding returns exactly the
+//! encoded candles, or an error.
 //!
 //! Trades have a separate block format, specified in `docs/trade-block-format.md`: see
 //! [`encode_trades`] and [`TradeBlock`].

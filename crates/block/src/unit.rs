@@ -53,8 +53,8 @@ pub(crate) fn common_unit(columns: &[&[i64]]) -> i64 {
     i64::try_from(unit).unwrap_or(1).max(1)
 }
 
-/// Returns the greatest common divisor of `unit` and the magnitudes of all numbers, or 0 if all of
-/// these are zero.
+/// Returns the greatest common divisor of `unit` and the magnitudes of all numbers, or 0 if `unit`
+/// and all numbers are zero.
 pub(crate) fn common_divisor(mut unit: u64, numbers: &[i64], magnitude: impl Fn(i64) -> u64) -> u64 {
     let mut divisor = Divisor::of(unit);
     for run in numbers.chunks(RUN) {
