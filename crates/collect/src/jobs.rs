@@ -40,7 +40,7 @@ pub(crate) struct Job {
     pub(crate) rows: u64,
 }
 
-/// Which candles the user wants of a list of securities.
+/// The candles that the user requests for a list of securities.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) periods: Vec<Period>,
@@ -62,7 +62,7 @@ impl Job {
         Job { walk: Walk::new(series, bounds), purpose, dates, pages: 0, rows: 0 }
     }
 
-    /// Resumes a stored job. Returns `None` if the row is invalid; the job then begins anew.
+    /// Resumes a stored job. Returns `None` if the row is invalid, and the job then starts over.
     fn resumed(stored: &MirrorJob, venue: &Venue, now: Timestamp) -> Option<Job> {
         let series = series_of(stored)?;
         let dates = DateRange { from: stored.first_day, through: stored.last_day };
@@ -125,7 +125,7 @@ pub fn last_complete_day(venue: &Venue, now: Timestamp) -> Option<Date> {
 }
 
 /// Returns the jobs of a security: unfinished ones first, then days, then minutes. `stored` are the
-/// mirror's jobs of this security, and `present` the date ranges that were imported otherwise.
+/// mirror's jobs of this security, and `present` the date ranges that were imported by other means.
 pub(crate) fn of_security(
     venue: &Venue,
     symbol: &Symbol,

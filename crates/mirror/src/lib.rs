@@ -1,8 +1,8 @@
 //! The rules for mirroring: filling a store from another server that speaks the same protocol.
 //!
-//! Everything in this crate is a value or a pure function. The crate knows no connections, stores,
-//! encodings or clocks: responses, stored state and instants are arguments. `tests/it/` contains
-//! the worked examples.
+//! Everything in this crate is a value or a pure function. The crate depends on no connections,
+//! stores, encodings or clocks: responses, stored state and instants are arguments. `tests/it/`
+//! contains the worked examples.
 //!
 //! Start with [`Plan`], the ordered requests of a job. [`Quota`] decides which securities may be
 //! requested this month, and [`Pace`] when the next request may be sent. [`Walk`] reads one series

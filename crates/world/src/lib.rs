@@ -1,7 +1,8 @@
 //! A world is an account with its own market clock, so that a program can run as if on a past day.
 //!
-//! Everything in this crate is a value or a pure function. The crate knows no accounts, stores,
-//! protocols or clocks: machine instants are arguments. `tests/it/` contains the worked examples.
+//! Everything in this crate is a value or a pure function. The crate depends on no accounts,
+//! stores, protocols or clocks: machine instants are arguments. `tests/it/` contains the worked
+//! examples.
 //!
 //! Start with [`State`], which determines what a world permits, and [`Settings`]. [`Course`]
 //! computes the time of a running clock, and [`TradingHours`] finds the instants at which markets

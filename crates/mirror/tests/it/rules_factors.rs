@@ -77,7 +77,7 @@ fn several_actions_on_one_day_are_a_bare_factor() {
 }
 
 #[test]
-fn subtracted_dividends_are_recognized() {
+fn subtracted_dividends_are_inferred() {
     // Cash 3.40 on the 5th and a split 2 for 1 on the 4th: a = r / 2 - 3.4.
     let derived = derive(&[
         day(2, "700 708 696 704", "346.6 350.6 344.6 348.6"),
