@@ -36,7 +36,7 @@ pub struct ReportedAssetsRow {
     pub amount: i64,
 }
 
-/// Exchange rate valid from a day on: HKD per unit of the currency, in hundred-millionths.
+/// Exchange rate, effective from a day: HKD per unit of the currency, in hundred-millionths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateRow {
     pub currency: String,

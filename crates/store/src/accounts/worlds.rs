@@ -76,7 +76,8 @@ pub struct WorldChange<'a> {
     /// The expected clock before the change.
     pub before: &'a WorldClock,
     pub after: &'a WorldClock,
-    /// The expected first and last instant, and those after the change.
+    /// The expected first and last instant before the change, and the first and last instant after
+    /// it.
     pub span: (WorldSpan, WorldSpan),
     pub settings: &'a str,
     /// Number of the first line that is removed before the new lines are added.

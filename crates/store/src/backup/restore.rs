@@ -117,7 +117,7 @@ impl<'a> Restore<'a> {
         }
         let io = |what| move |source| StoreError::io(what, self.store, source);
         fs::create_dir_all(self.store).map_err(io("create the directory"))?;
-        // From here on no import and no server is running or can start.
+        // From this point, no import or server is running or can start.
         let locks = self.lock()?;
         self.clear()?;
         self.no_leftovers(&parts)?;
@@ -273,7 +273,7 @@ impl<'a> Restore<'a> {
     }
 
     /// Backs up the store that is about to be replaced, so that the restore can be undone. Returns
-    /// the path of the backup, or `None` if no backup is wanted or there is nothing to back up.
+    /// the path of the backup, or `None` if no backup was requested or there is nothing to back up.
     fn set_aside(&self, staging: &Staging, watch: &mut Watch<'_>) -> Result<Option<PathBuf>, BackupError> {
         let is_live = |part| is_there(&self.live(part));
         if self.existing != Existing::Replace || !(is_live(Part::Candles)? || is_live(Part::Accounts)?) {
@@ -330,7 +330,7 @@ impl<'a> Restore<'a> {
         Ok(Some(db))
     }
 
-    /// Switches a database that was not replaced back to WAL mode, which its next reader expects.
+    /// Switches a database that was not replaced back to WAL mode, which readers require.
     fn give_back(&self, parts: &[Part]) {
         for live in parts.iter().map(|part| self.live(*part)) {
             if is_there(&live).unwrap_or(false) {

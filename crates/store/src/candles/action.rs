@@ -8,7 +8,7 @@ use crate::candles::sql;
 use crate::candles::view::View;
 use crate::engine::{Fault, Row, StoreError, signed};
 
-/// Numbers of actions changed by [`Batch::replace_actions`].
+/// Numbers of actions, by the effect of [`Batch::replace_actions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActionChanges {
     pub added: u64,

@@ -19,7 +19,7 @@ pub const INGEST_ANSWERS_KEPT: i64 = 1_000;
 
 /// Maximum number of old batches that one transaction removes.
 const REMOVED_MAX: i64 = 64;
-/// Maximum number of trade ids that one transaction removes, which is more than two batches add.
+/// Maximum number of trade ids that one transaction removes. More than two batches can add.
 const TRADES_REMOVED_MAX: u64 = 10_000;
 
 /// A logged batch.
@@ -103,7 +103,8 @@ impl IngestLog {
         self.db.begin_write()?;
         let is_current = self.is_current();
         if !matches!(is_current, Ok(true)) {
-            // Also after an error, so that the connection does not remain in a transaction.
+            // The rollback also follows an error, so that the connection does not remain in a
+            // transaction.
             self.db.rollback()?;
             is_current?;
             // The log was moved into the candle database.
@@ -161,8 +162,8 @@ impl Append<'_> {
         self.log.state()
     }
 
-    /// Removes some of the batches up to `through`, which no server needs. They are removed in
-    /// portions, so that a batch is not delayed.
+    /// Removes a portion of the batches up to `through`, which no server needs. Removing all of
+    /// them at once would delay the append.
     pub fn forget_batches(&self, through: i64) -> Result<(), StoreError> {
         self.db().run(sql::FORGET, (REMOVED_MAX, through)).map(drop)
     }
@@ -314,7 +315,7 @@ impl Batch<'_> {
         self.write(|batch| batch.db().run(sql::SET_APPLIED, [id]).map(drop))
     }
 
-    /// Marks minutes as not final. Each must be different.
+    /// Marks minutes as not final. No minute may occur twice.
     pub fn put_partial_minutes(&mut self, minutes: &[PartialMinute]) -> Result<(), StoreError> {
         self.write(|batch| {
             let rows: Vec<[Value<'_>; 4]> = minutes
@@ -332,7 +333,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Marks minutes as final: of each lane, those up to and including a stamp.
+    /// Marks the minutes of each given lane of a symbol as final, up to and including a timestamp.
     pub fn finish_minutes(&mut self, through: &[(Symbol, Lane, Timestamp)]) -> Result<(), StoreError> {
         self.write(|batch| {
             let rows: Vec<[Value<'_>; 3]> = through

@@ -59,7 +59,7 @@ pub(super) fn open_or_create(candles: &Db) -> Result<Option<Db>, StoreError> {
     if let Some(log) = open(candles, Role::Writer)? {
         return Ok(Some(log));
     }
-    // Also excludes other processes that create the file.
+    // The write lock also excludes other processes that create the file.
     candles.begin_write()?;
     let created = create(candles, &path).and_then(|log| candles.commit().map(|()| log));
     created.map(Some).inspect_err(|_| drop(candles.rollback()))
@@ -71,7 +71,7 @@ fn create(candles: &Db, path: &Path) -> Result<Db, StoreError> {
     }
     remove(path)?;
     let log = Db::open(path, Role::Writer)?;
-    // Its age is that of the store.
+    // The time of creation is recorded with the store, not with its log.
     migrate::migrate(&log, migrations::INGEST, Timestamp(0))?;
     let is_lost = key(candles)?.is_some();
     let key: i64 = candles.one(NEW_KEY, [], |row| row.get(0))?;
@@ -86,12 +86,13 @@ fn create(candles: &Db, path: &Path) -> Result<Db, StoreError> {
     }
     log.commit()?;
     sync_folder_of(path)?;
-    // If this log is lost, its replacement must not contain its initial rows.
+    // The rows were copied to the new log. If the log is lost, its replacement must not contain
+    // them.
     for (table, _) in TABLES {
         candles.run_text("empty the ingest log", &format!("delete from {table}"), &[])?;
     }
     if is_lost {
-        // A merge must not wait for lost batches.
+        // Batches in the lost log cannot be merged, so they are recorded as merged.
         candles.run(SET, ("applied", newest))?;
     }
     candles.run(SET, ("ingest log", key))?;
@@ -153,7 +154,7 @@ pub(crate) fn counter(db: &Db, name: &str) -> Result<i64, StoreError> {
     db.one(COUNTER, [name], |row| row.get(0))
 }
 
-/// Replaces the rows of a log by those of another one, without the batches up to `applied`.
+/// Replaces the rows of a log with the rows of another log, except the batches up to `applied`.
 fn copy(from: &Db, to: &Db, applied: i64) -> Result<(), StoreError> {
     let what = "copy the ingest log";
     for (table, columns) in TABLES {

@@ -296,8 +296,9 @@ impl Batch<'_> {
         })
     }
 
-    /// The same for many existing series together: the import, the series, its rows, and the first
-    /// and last timestamp. Each pair of an import and a series must be different.
+    /// Like [`Self::add_import_series`], for many existing series in one call: the import, the
+    /// series, its rows, and the first and last timestamp. No pair of an import and a series may
+    /// occur twice.
     pub fn add_import_series_all(
         &mut self,
         parts: &[(ImportId, &Series, u64, Timestamp, Timestamp)],

@@ -71,8 +71,9 @@ pub struct DerivedFactor {
     pub kind: FactorKind,
     /// Cash per share, new shares per old share, or the factor.
     pub amount: Amount,
-    /// Bounds of the factor, as decimals.
+    /// Lower bound of the factor, as a decimal.
     pub low: String,
+    /// Upper bound of the factor, as a decimal.
     pub high: String,
     /// Maximum error of a cash amount, as a decimal.
     pub width: String,

@@ -1,5 +1,5 @@
 //! The last sequence number reserved for the pushes of each security. It is written with the merged
-//! rows, so that all servers use the same number for the same state, also after a restart.
+//! rows, so that all servers use the same number for the same state, even after a restart.
 
 use market::Symbol;
 

@@ -95,8 +95,8 @@ impl Security {
         self
     }
 
-    /// Adds figures effective from a day on. A `None` field does not overwrite a value that is
-    /// already stored for that day.
+    /// Adds figures effective from a day. A `None` field does not overwrite a value that is already
+    /// stored for that day.
     pub fn add_figures(&mut self, new: DatedFigures) {
         match self.dated.binary_search_by_key(&new.from, |dated| dated.from) {
             Ok(at) => {
@@ -165,9 +165,9 @@ impl Suspension {
     }
 }
 
-/// Shares and per-share figures effective from a day on. `None` means unchanged. They are stored in
-/// a text column of the security, one line per day, like suspensions: a security has few of them,
-/// and they are always read, sealed, copied and removed together with it.
+/// Shares and per-share figures effective from a day. `None` means unchanged. They are stored in a
+/// text column of the security, one line per day, like suspensions: a security has few of them, and
+/// they are always read, sealed, copied and removed together with the security.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatedFigures {
     pub from: Date,

@@ -28,7 +28,7 @@ const TIDIED_MAX: usize = 50;
 /// Number of versions whose stamp is retained. A local copy of an older version is recreated.
 const STAMPS_KEPT: i64 = 100_000;
 
-/// Pool connections that are reserved for a writer and its queries.
+/// Number of pool connections that are reserved for a writer and its queries.
 const NOT_FOR_READERS: usize = 3;
 
 /// How long a writer waits for the lock.
@@ -76,8 +76,9 @@ pub struct FileSizes {
     pub candles: u64,
     /// Size of the WAL, which holds writes that are not checkpointed yet.
     pub candles_log: u64,
-    /// Sizes of the log of ingested batches, and of its WAL.
+    /// Size of the log of ingested batches.
     pub ingest: u64,
+    /// Size of the WAL of the log of ingested batches.
     pub ingest_log: u64,
     pub accounts: u64,
     pub accounts_log: u64,

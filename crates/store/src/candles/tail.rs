@@ -9,7 +9,7 @@ use crate::candles::block::{BlockEntry, NewBlock, Tail};
 use crate::candles::series::Series;
 use crate::engine::{StoreError, Value};
 
-/// A new version of the last block of a series. It has the same start as the old one.
+/// A new version of the last block of a series. It has the same start as the old version.
 #[derive(Clone, Copy, Debug)]
 pub struct TailChange<'a> {
     /// Not a daily series, whose adjustment factors would have to be recomputed.

@@ -16,8 +16,9 @@ use crate::engine::{Fault, Row, StoreError};
 pub struct ImportChange {
     pub import: ImportId,
     pub series: Series,
-    /// First and last timestamp of the added or replaced candles, both inclusive.
+    /// Timestamp of the first added or replaced candle.
     pub first: Timestamp,
+    /// Timestamp of the last added or replaced candle.
     pub last: Timestamp,
     /// The encoded added candles; empty if no candles were added.
     pub added: Vec<u8>,

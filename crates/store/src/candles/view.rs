@@ -419,8 +419,8 @@ impl View {
         Ok(entries)
     }
 
-    /// Returns blocks from `from` on, in ascending order: the block that spans `from`, and as many
-    /// later blocks as needed for `rows_wanted` rows.
+    /// Returns blocks starting at `from`, in ascending order: the block that spans `from`, and as
+    /// many later blocks as needed for `rows_wanted` rows.
     pub fn blocks_forward(
         &self,
         series: &Series,

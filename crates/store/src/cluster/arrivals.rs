@@ -1,5 +1,5 @@
 //! Arrival times of late candles, shared by all nodes, so that every node fills waiting orders at
-//! the same market time, regardless of which node sees the candle first.
+//! the same market time, regardless of which node receives the candle first.
 
 use market::{Symbol, Timestamp};
 

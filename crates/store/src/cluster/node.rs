@@ -39,7 +39,7 @@ pub struct Heartbeat {
     pub nodes: u32,
     /// Current time of the database, in microseconds.
     pub now_us: i64,
-    /// Whether the database did not know this node. The node's connections must then be registered
+    /// Whether the database had no row of this node. The node's connections must then be registered
     /// again.
     pub has_joined: bool,
     /// Connections that other nodes have ended, for this node to close.

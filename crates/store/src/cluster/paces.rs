@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_has_room_after_its_oldest_request_expires() {
+    fn a_full_window_admits_a_request_once_its_oldest_request_expires() {
         let limit = PaceLimit { kind: "test", key: "a", requests: 2, within: Duration::from_micros(10) };
         let mut times = vec![100, 95, 80];
         assert_eq!(room(&limit, &mut times, 100), Err(Duration::from_micros(5)));

@@ -61,8 +61,8 @@ pub enum SignatureOutcome {
     NoRoom,
 }
 
-/// Interval at which a key's stored signatures are counted, in uses. Counting is the most expensive
-/// part of a use.
+/// Average number of uses between two counts of a key's stored signatures. Counting is the most
+/// expensive part of a use.
 const COUNTED_EVERY: u8 = 64;
 
 impl Shared {

@@ -93,7 +93,8 @@ impl SlotEnding {
 impl Shared {
     /// Takes a slot if a slot is free, and consumes the password in the same transaction, so that a
     /// password admits only one connection. The connection's previous slot and older slots of the
-    /// same lineage are freed first.
+    /// same lineage are freed first. If no slot is free, silent connections of other nodes lose
+    /// their slots.
     pub fn sit(&self, request: &SlotRequest<'_>) -> Result<SlotOutcome, StoreError> {
         let SlotRequest { slot, limit, present, password } = *request;
         let node = self.node()?;

@@ -1,5 +1,5 @@
 //! Securities that the connections of an account subscribe to, counted over all nodes. Rows belong
-//! to a connection slot and are removed with it; those of dead nodes are not counted.
+//! to a connection slot and are removed with it. Rows of dead nodes are not counted.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ pub struct Reserved {
 }
 
 impl Reserved {
-    /// Decides which symbols fit. The account has `used` distinct symbols; those that it already
+    /// Decides which symbols fit. The account has `used` distinct symbols. Symbols that it already
     /// has on another connection always fit.
     pub fn of(request: &SubscriptionRequest<'_>, used: u32, is_used: impl Fn(&Symbol) -> bool) -> Reserved {
         let (mut added, mut over): (Vec<Symbol>, Vec<Symbol>) =
@@ -110,15 +110,16 @@ mod sql {
     use super::super::slots::sql::live;
     use crate::engine::Sql;
 
-    /// The slot of a connection, locked, so that a concurrent release of the slot waits. It would
-    /// delete the same rows in another order, which may deadlock.
+    /// Locks the slot of a connection, so that a concurrent release of the slot waits. The release
+    /// deletes the same rows in another order, which could cause a deadlock.
     macro_rules! slot {
         () => {
             "(select id from seat where id = $1 for key share)"
         };
     }
 
-    /// Number of distinct symbols of an account, and which of the given ones are among them.
+    /// Returns the number of distinct symbols of an account, and which of the given symbols are
+    /// among them.
     pub(crate) const USED: Sql = Sql::new(
         "count subscriptions",
         concat!(
@@ -130,7 +131,8 @@ mod sql {
         ),
     );
 
-    /// Adds nothing if the connection has no slot: its node writes both later.
+    /// Adds nothing if the connection has no slot. Its node then writes the slot and the
+    /// subscriptions later.
     pub(crate) const ADD: Sql = Sql::new(
         "store subscriptions",
         concat!(
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn only_symbols_that_are_new_to_the_account_need_room() {
+    fn only_symbols_new_to_the_account_count_toward_the_limit() {
         let used = symbols(&["1.HK", "2.HK"]);
         let reserve = |names: &[&str], limit, fit| {
             let symbols = &symbols(names);

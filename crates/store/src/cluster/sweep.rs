@@ -19,8 +19,8 @@ const ARRIVALS_KEPT_S: i64 = 8 * 86_400;
 const RATES_KEPT_US: i64 = 2 * 60 * MINUTE_US;
 
 impl Shared {
-    /// Removes expired passwords, rate limits, guards, signatures, nodes and connections. `now` is
-    /// wall-clock time, used for arrivals.
+    /// Removes expired rows, except those of [`Self::sweep_windows`]. `now` is wall-clock time,
+    /// used for arrivals.
     pub fn sweep(&self, now: Timestamp) -> Result<(), StoreError> {
         let db = self.quick();
         let now_us: i64 = db.one(paces::sql::NOW, [], |row| row.get(0))?;
@@ -36,8 +36,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes the rate windows of idle accounts, for a range of account ids that starts at `from`.
-    /// Returns the start of the next range, or `None` after the last range.
+    /// Removes the rate windows and token buckets of idle accounts, for a range of account ids that
+    /// starts at `from`. Returns the start of the next range, or `None` after the last range.
     pub fn sweep_windows(&self, from: i64) -> Result<Option<i64>, StoreError> {
         let now_us: i64 = self.quick().one(paces::sql::NOW, [], |row| row.get(0))?;
         self.sweep_rates(from, now_us - RATES_KEPT_US)

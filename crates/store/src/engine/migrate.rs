@@ -4,9 +4,9 @@
 //!
 //! Several servers on one PostgreSQL database are upgraded one after the other: the first upgraded
 //! server migrates the database, while servers of the previous version continue to run. Each step
-//! declares `oldest`, the oldest schema version that a running program may know. Steps only add to
-//! the schema. Obsolete parts are removed by a later step, once all running programs know the step
-//! that made them obsolete.
+//! declares `oldest`, the oldest schema version for which a running program may have been built.
+//! Steps only add to the schema. Obsolete parts are removed by a later step, once all running
+//! programs include the step that made them obsolete.
 
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ const ANY_STEP: Sql = Sql::new("find migrations", "select version from migration
 const MOVED_FROM: Sql = Sql::new("find an interrupted move", "select name from migration where version = $1");
 
 /// Returns the schema version of a database, or 0 if the database is empty. For a newer database
-/// that admits this program, returns the newest version that this program knows.
+/// that admits this program, returns the newest version that this program supports.
 pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreError> {
     let place = || db.url().clone();
     match db.owner()? {

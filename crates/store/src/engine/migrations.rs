@@ -7,7 +7,8 @@ pub(crate) struct Migration {
     pub(crate) name: &'static str,
     pub(crate) sqlite: &'static str,
     pub(crate) postgres: &'static str,
-    /// On PostgreSQL, the oldest schema version that a concurrently running program may know.
+    /// On PostgreSQL, the oldest schema version for which a concurrently running program may have
+    /// been built.
     pub(crate) oldest: i64,
     /// For a baseline, the hexadecimal digests of the last step that it replaces. A store that was
     /// migrated step by step has the same schema.

@@ -40,8 +40,8 @@ pub struct StatementBatch<'a> {
     pub next_at: Timestamp,
 }
 
-/// Selects statements of one kind from a date on that were created at or before an instant. The
-/// newest statements are returned first.
+/// Selects statements of one kind, starting at a date, that were created at or before an instant.
+/// The newest statements are returned first.
 #[derive(Clone, Copy, Debug)]
 pub struct StatementQuery {
     pub kind: u8,

@@ -30,9 +30,9 @@ pub struct PaperTally {
     /// The journal revision that the tally was computed from.
     pub revision: u64,
     pub assets: Vec<PaperAssets>,
-    /// The first day from which `orders` is complete. `orders` has the number of orders by the
-    /// booking day of their first fill, in ascending order.
+    /// The first day from which `orders` is complete.
     pub orders_from: Date,
+    /// Number of orders by the booking day of their first fill, in ascending order.
     pub orders: Vec<(Date, u32)>,
 }
 

@@ -178,7 +178,7 @@ impl Source {
     }
 }
 
-/// Moves the log of ingested batches into the candle database, where the target has it, too.
+/// Moves the log of ingested batches into the candle database, where the target also stores it.
 /// Batches that are appended later create a new log on SQLite.
 fn fold_log(candles: &Db) -> Result<LogState, StoreError> {
     // In the same order as when a log is created.
@@ -392,8 +392,8 @@ const MARKED: Sql = Sql::new("find a move", "select name, digest from migration 
 const UNMARK: Sql = Sql::new("mark the end of a move", "delete from migration where version = $1");
 
 /// Mark of an incomplete target: a row in its migration ledger with a version above all migrations.
-/// This program reports the interrupted move. Older programs see a newer schema and also refuse the
-/// database.
+/// This program reports the interrupted move. Older programs read a newer schema version and also
+/// refuse the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mark {
     /// Location of the source, for messages.

@@ -99,7 +99,7 @@ fn a_recently_seen_server_blocks_a_move() {
 }
 
 #[test]
-fn a_failed_target_leaves_nothing_behind() {
+fn a_failed_move_creates_no_schemas_at_the_target() {
     let dir = tempfile::tempdir().unwrap();
     let from = StoreUrl::from(dir.path().join("from"));
     drop(Store::open(&from, Access::Write { now: Timestamp(1) }).unwrap());

@@ -65,8 +65,8 @@ impl Home {
         self.put_step(part, 900, 900);
     }
 
-    /// Records a migration of a later release. `oldest` is the lowest schema version that a
-    /// compatible program must know.
+    /// Records a migration of a later release. `oldest` is the lowest schema version for which a
+    /// compatible program may have been built.
     pub(crate) fn put_step(&self, part: &str, version: i64, oldest: i64) {
         let values = format!("({version}, 'later', '\\x00', 0, {oldest})");
         self.damage(

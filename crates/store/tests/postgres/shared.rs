@@ -120,7 +120,7 @@ fn a_weighted_request_is_admitted_atomically() {
 }
 
 #[test]
-fn a_changed_rule_applies_to_earlier_requests() {
+fn a_changed_limit_counts_earlier_requests() {
     let home = Home::new();
     let node = Node::join(&home, 1);
     let ann = add(&node.accounts, "ann").unwrap();

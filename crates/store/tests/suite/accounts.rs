@@ -205,7 +205,7 @@ fn charges_persist_after_reopening() {
 }
 
 #[test]
-fn an_unknown_account_cannot_spend() {
+fn an_unknown_account_cannot_be_charged() {
     let home = Home::new();
     let accounts = open(&home);
     accounts.spend(AccountId(7), MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap_err();
@@ -227,7 +227,7 @@ fn spend_many(accounts: &Accounts, id: AccountId, from: u32, count: u32, limit: 
 }
 
 #[test]
-fn threads_are_granted_exactly_the_quota() {
+fn concurrent_threads_are_charged_exactly_up_to_the_quota() {
     const LIMIT: u32 = 40;
     let home = Home::new();
     let shared = open(&home);
@@ -253,7 +253,7 @@ fn threads_are_granted_exactly_the_quota() {
 }
 
 #[test]
-fn processes_are_granted_exactly_the_quota() {
+fn concurrent_processes_are_charged_exactly_up_to_the_quota() {
     const LIMIT: usize = 30;
     let home = Home::new();
     let accounts = open(&home);

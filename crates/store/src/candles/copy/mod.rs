@@ -135,9 +135,9 @@ struct Shared {
     announced: AtomicI64,
     /// Number of rounds of the worker. Used as the clock for LRU eviction.
     turn: AtomicU64,
-    /// Reference time for `reached`, which is the time of the last response from the shared
-    /// database in milliseconds since `began`.
+    /// Reference time for `reached`.
     began: Instant,
+    /// Time of the last response from the shared database, in milliseconds since `began`.
     reached: AtomicU64,
     is_reachable: AtomicBool,
     hits: AtomicU64,

@@ -34,7 +34,7 @@ pub(crate) const SHARED: &str =
     create table identity (id text not null primary key);
     insert into identity (id) values (lower(hex(randomblob(16))));";
 
-/// Returns the migrations of the local file: those of the candles, and `OWN`.
+/// Returns the migrations of the local file: the migrations of the candle database, and `OWN`.
 pub(super) fn steps() -> Vec<Migration> {
     migrations::ALL.iter().copied().chain([OWN]).collect()
 }

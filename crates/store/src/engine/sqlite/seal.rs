@@ -260,8 +260,8 @@ impl SealedTable {
     }
 }
 
-/// Returns a 64-bit hash of the arguments from index `first` on. Each argument is hashed with its
-/// type and length, so that no two rows have the same encoding.
+/// Returns a 64-bit hash of the arguments starting at index `first`. Each argument is hashed with
+/// its type and length, so that no two rows have the same encoding.
 fn seal(context: &Context<'_>, first: usize) -> i64 {
     let mut bytes = Vec::with_capacity(256);
     for argument in first..context.len() {
