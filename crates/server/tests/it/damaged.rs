@@ -104,7 +104,7 @@ async fn truncated_accounts_make_the_server_not_ready() {
 }
 
 #[tokio::test]
-async fn a_flipped_bit_in_the_directory_affects_only_its_series() {
+async fn a_flipped_bit_causes_an_error_instead_of_a_wrong_response() {
     let server = Running::start_with(without_cache()).await;
     let created = server.account("ann", unlimited());
     let expected = ask_all(&mut server.signed_in(&created).await).await;

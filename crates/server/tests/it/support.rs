@@ -50,7 +50,8 @@ impl Running {
         Running::start_with(Settings::default()).await
     }
 
-    /// Starts a server on the test market. The system chooses the ports, whatever the settings say.
+    /// Starts a server on the test market. The operating system chooses the ports, and the ports in
+    /// the settings are ignored.
     pub(crate) async fn start_with(settings: Settings) -> Running {
         Running::start_in(filled(), settings).await
     }
@@ -60,7 +61,7 @@ impl Running {
         Running::start_under(dir, settings, Arc::new(machine_now)).await
     }
 
-    /// Starts a server on the test market whose machine clock is that of the test, in Unix seconds.
+    /// Starts a server on the test market. `machine` is its machine clock, in Unix seconds.
     pub(crate) async fn start_at(machine: &Arc<AtomicI64>, settings: Settings) -> Running {
         let machine = machine.clone();
         let machine = Arc::new(move || Timestamp(machine.load(Ordering::Relaxed)));
@@ -252,7 +253,7 @@ impl Running {
         client
     }
 
-    /// Changes an account's terms and waits until the server has noticed the change. The server
+    /// Changes an account's terms and waits until the server has detected the change. The server
     /// caches a version check of the databases for half a millisecond.
     pub(crate) async fn change_terms(&self, account: &Created, terms: &Terms) {
         assert!(
@@ -261,7 +262,7 @@ impl Running {
         self.noticed().await;
     }
 
-    /// Waits until the server has noticed changes made by another process.
+    /// Waits until the server has detected changes made by another process.
     pub(crate) async fn noticed(&self) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -279,7 +280,7 @@ impl Running {
         (number("online"), number("limit"))
     }
 
-    /// Waits until `online` connections of the account are open. The server notices a disconnect
+    /// Waits until `online` connections of the account are open. The server detects a disconnect
     /// with a delay.
     pub(crate) async fn until_online(&self, account: &Created, online: u64) {
         // `slots` is not used, because it creates a one-time password on each call, and the number
@@ -516,7 +517,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         timeout(PATIENCE, self.read_now()).await.expect("something within the time allowed")
     }
 
-    /// The same without a time limit.
+    /// Like [`Self::read`], without a time limit.
     pub(crate) async fn read_now(&mut self) -> Read {
         if !self.websocket {
             return self.read_tcp().await;

@@ -217,7 +217,7 @@ async fn changed_certificate_files_are_reloaded() {
     // Once the server accepts connections, it also watches the certificate files.
     connect(server.addresses.http, &pair.certificate).await.unwrap();
     pair.renew();
-    // A different length is detected as a change, whatever the modification time.
+    // A different length is detected as a change, regardless of the modification time.
     let mut text = std::fs::read_to_string(&pair.files.certificate).unwrap();
     text.push_str("\n\n");
     std::fs::write(&pair.files.certificate, text).unwrap();

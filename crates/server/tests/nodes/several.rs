@@ -198,7 +198,8 @@ async fn ingested_rows_have_the_same_numbers_on_every_node() {
         let pushed = next_quote(&mut there).await;
         assert!(pushed > last, "{pushed} after {last}");
         last = pushed;
-        // Nodes that have not pushed it, one of which has just started.
+        // All nodes send the same number, even those that have not pushed this quote. One of them
+        // has just started.
         let three = beside(&one).await;
         three.go_live();
         for node in [&one, &two, &three] {

@@ -74,7 +74,7 @@ async fn a_world_is_moved_through_either_node_and_pushed_on_both() {
     let order = r#"{"symbol":"700.HK","order_type":"LO","side":"Buy","submitted_quantity":"100","submitted_price":"120","time_in_force":"Day"}"#;
     let route = [
         (&one, "PT1M", "2026-11-02T01:30:00Z"),
-        // The other node continues from there.
+        // The other node continues from this instant.
         (&two, "PT2M", "2026-11-02T01:32:00Z"),
         (&two, "PT30S", "2026-11-02T01:32:30Z"),
         (&one, "PT90S", "2026-11-02T01:34:00Z"),

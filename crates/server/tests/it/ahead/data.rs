@@ -192,9 +192,10 @@ impl Data {
             stock.minutes[rng.below(stock.minutes.len())].at
         };
         let at = near.0 + rng.pick(&[-1, 0, 1, 20, 59, 60, 61, 300, 599, 600, 601, 3_600, 20_000]);
-        // Paper accounts know the open of the current minute from its beginning, but quotes only
-        // from its first trade on. The partial store includes the open, so a minute with trades is
-        // compared from its first trade on, which has the price of the open.
+        // Paper accounts use the open of the current minute from the beginning of the minute, but
+        // quotes include it only once the minute has a trade. The partial store includes the open,
+        // so if the minute has trades, the instant is moved to the first trade, which has the price
+        // of the open.
         let minute = at.div_euclid(60) * 60;
         let of_minute = |(time, ..): &&(Timestamp, i64, i64)| (minute..minute + 60).contains(&time.0);
         let first = self.stocks.iter().filter_map(|stock| stock.trades.iter().find(of_minute));

@@ -174,8 +174,9 @@ struct Pair<'a> {
     orders: Vec<String>,
     grids: Vec<String>,
     differences: Vec<String>,
-    /// Endpoints and commands that were requested, and those that responded with data.
+    /// Endpoints and commands that were requested.
     asked: BTreeSet<String>,
+    /// Endpoints and commands that responded with data.
     answered: BTreeSet<String>,
 }
 
@@ -342,7 +343,7 @@ impl Pair<'_> {
     }
 }
 
-/// Number of comparisons.
+/// Seed and size of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     pub(crate) seed: u64,
@@ -367,8 +368,8 @@ pub(crate) async fn compare(extent: Extent) {
         stops.retain(|stop| stop.0 > start);
         let Some(now) = stops.last().copied() else { continue };
         let cut = Side::open(&data, Some(now)).await;
-        // If a request used the server's time instead of its world's, the responses would differ,
-        // because the two servers have different times.
+        // If a request used the server's time instead of the world's time, the responses would
+        // differ, because the two servers have different times.
         cut.server.set_now(now.0);
         // Worlds and accounts have the same numbers on both sides.
         for earlier in 0..number {
@@ -398,7 +399,7 @@ pub(crate) async fn compare(extent: Extent) {
         answered.extend(pair.answered);
         differences.extend(found.into_iter().map(|difference| format!("{context}: {difference}")));
     }
-    // Comparing only refusals would prove little.
+    // Reports requests that were always refused, because comparing refusals proves little.
     unanswered.retain(|one| !answered.contains(one));
     assert!(
         extent.instants < ALL_ANSWERED || unanswered.is_empty(),

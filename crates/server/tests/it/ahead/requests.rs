@@ -188,7 +188,7 @@ fn chart(rng: &mut Rng, now: Timestamp) -> String {
     format!("symbol={}&resolution={resolution}&from={from_at}&to={to}&{from}", symbol(rng))
 }
 
-/// The body of a mirrored command.
+/// Returns the body of a command over HTTP.
 fn mirrored(path: &str, rng: &mut Rng) -> Value {
     let symbol = symbol(rng);
     let (adjust, session) = (rng.below(2), rng.pick(&[0, 100]));

@@ -57,7 +57,7 @@ async fn a_level_raised_at_midnight_applies_to_open_connections() {
         let account = server.account("ann", unlimited());
         let mut client = server.enter(transport, &account, &[]).await;
         ask(&mut client, SECURITIES[0]).await.unwrap();
-        // Assets reported for Sunday count only from Tuesday on, when Monday is the last complete
+        // Assets reported for Sunday count starting on Tuesday, when Monday is the last complete
         // trading day.
         tell_assets(&server, "ann", "2026-11-15", "10000");
         server.noticed().await;

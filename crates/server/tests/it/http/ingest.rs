@@ -374,12 +374,12 @@ async fn sources_do_not_affect_each_other() {
     };
     data(&send(&server, &operator, &from("a", 100, false, 1)).await);
     data(&send(&server, &operator, &from("b", 7, false, 2)).await);
-    // A batch that skips a number is refused, and a batch with an old number is repeated. Neither
-    // changes anything.
+    // A batch that skips a number is refused, and a batch with an old number is reported as
+    // repeated. Neither changes anything.
     let skipped = send(&server, &operator, &from("a", 102, false, 3)).await;
     assert_eq!(refused(&skipped), (409, "expected seq 101".to_owned()));
     let back = data(&send(&server, &operator, &from("a", 99, false, 4)).await);
-    // Its response is not stored.
+    // No response is stored for number 99, so the response has no counts.
     let forgotten = json!({"seq": 99, "accepted": 0, "unchanged": 0, "replaced": 0, "refused": [],
         "revision": null, "repeated": true});
     assert_eq!(back, forgotten);

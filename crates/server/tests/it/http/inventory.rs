@@ -30,7 +30,7 @@ fn import_gaps(server: &Running) {
 }
 
 #[tokio::test]
-async fn an_account_sees_the_series_of_each_security() {
+async fn the_series_of_each_security_are_listed() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let all = data(&server.get("/v1/inventory", &ann).await);

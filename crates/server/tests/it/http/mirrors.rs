@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::Running;
 
 #[tokio::test]
-async fn the_mirror_answers_like_the_long_connection() {
+async fn a_command_over_http_returns_candles_as_json() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let body = r#"{"symbol":"700.HK","period":1000,"adjust_type":0,"query_type":2,"date_request":{"start_date":"","end_date":""},"trade_session":0}"#;
@@ -93,7 +93,7 @@ async fn every_offered_command_has_an_http_endpoint() {
 }
 
 #[tokio::test]
-async fn package_health_and_openapi_endpoints_are_answered() {
+async fn the_packages_health_and_openapi_endpoints_respond() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK", Terms::default());
     assert_eq!(server.get("/v1/quote/cmd?", &account).await.json()["data"], json!({}));

@@ -477,7 +477,7 @@ async fn revoking_a_token_ends_the_sign_in_and_its_connections() {
 }
 
 #[tokio::test]
-async fn an_owner_sees_and_ends_the_sign_ins_of_their_own_account() {
+async fn an_owner_lists_and_ends_the_sign_ins_of_their_own_account() {
     let house = House::new().await;
     let (tokens, other) = (house.tokens().await, house.tokens().await);
     let stranger = house.server.account("bob", Terms::default());
@@ -493,7 +493,7 @@ async fn an_owner_sees_and_ends_the_sign_ins_of_their_own_account() {
         let head = format!("authorization: Bearer {token}\r\n");
         house.server.http(method, path, &head, b"").await
     };
-    // A program sees all sign-ins, and which of the sign-ins is its own.
+    // A program receives all sign-ins of its account, and its own sign-in is marked.
     let programs = [&tokens, &other].map(|tokens| tokens["access_token"].as_str().unwrap());
     let seen = ask("GET", "/v1/sign-ins", programs[0]).await.json();
     let own = |current: bool| {

@@ -1,4 +1,4 @@
-//! More SDK endpoints that are answered from the store: dividends, corporate actions, market
+//! More SDK endpoints whose responses come from the store: dividends, corporate actions, market
 //! status, and exchange rates.
 
 use access::{Actor, NewAccount, Role, Terms};
@@ -48,7 +48,7 @@ async fn stored_actions_are_listed_as_dividends_and_company_actions() {
     assert_eq!(server.get("/v1/quote/dividends?symbol=700.HK", &bob).await.status, 403);
 }
 
-/// SDKs from version 4 on and the official CLI identify securities by counter id.
+/// SDKs since version 4 and the official CLI identify securities by counter id.
 #[tokio::test]
 async fn a_counter_id_is_accepted_in_place_of_a_symbol() {
     let server = Running::start().await;

@@ -86,7 +86,7 @@ async fn the_ranking_considers_only_visible_securities() {
     let seen = data(&server.get("/v1/securities", &ann).await);
     assert_eq!(symbols(&seen), ["600519.SH", "000002.SZ", "399001.SZ"]);
     assert_eq!((&seen["more"], &seen["store_is_empty"]), (&json!(false), &json!(false)));
-    // Charts filter by exchange or kind; this account sees all markets.
+    // Charts filter by exchange or kind. This account may view all markets.
     let bob = server.account("bob", Terms::default());
     for (question, found) in [
         ("exchange=SZ", vec!["000002.SZ", "399001.SZ"]),

@@ -95,7 +95,7 @@ async fn only_visible_securities_are_listed() {
     let (ann, bob) = (server.account("ann", unhurried()), server.account_with("bob", "HK", unhurried()));
     assert_eq!(data(&ask(&server, &bob, "market=US", "en").await), json!({"list": []}));
     assert_eq!(data(&ask(&server, &bob, "market=US&page=1", "en").await), json!({"list": [], "total": 0}));
-    // B.US and C.US are listed only from their first overnight candle on.
+    // B.US and C.US are not listed before their first overnight candle.
     server.set_now(1_794_500_000);
     let listed = data(&ask(&server, &ann, "market=US", "en").await);
     assert_eq!(listed["list"].as_array().unwrap().len(), 1, "{listed}");

@@ -203,7 +203,7 @@ async fn connections_beyond_the_account_limit_are_closed_after_the_response() {
         assert!(closes);
         rest(&mut stream).await;
     }
-    // A closed connection frees its slot as soon as the server has noticed.
+    // A closed connection frees its slot as soon as the server has detected the close.
     drop(stored.pop());
     let stays = async {
         while ask().await.1 {

@@ -66,7 +66,7 @@ async fn queries_and_positions_have_the_same_price() {
 }
 
 #[tokio::test]
-async fn a_visible_candle_never_fills_an_order() {
+async fn a_visible_candle_never_fills_a_new_order() {
     let hall = Hall::open().await;
     import_evening(&hall);
     for clock in

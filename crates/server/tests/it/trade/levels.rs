@@ -57,7 +57,7 @@ async fn an_unopened_paper_account_does_not_count() {
         let [number, assets, ..] = level(&hall).await;
         assert_eq!((number, assets), (json!(1), Value::Null), "at {time}");
     }
-    // A read opens the account, which counts from the next trading day on.
+    // A read opens the account. The account counts starting on the next trading day.
     hall.get("/v1/asset/account").await;
     assert_eq!(level(&hall).await[0], 1);
     // The next trading day is Monday.
@@ -66,7 +66,7 @@ async fn an_unopened_paper_account_does_not_count() {
 }
 
 #[tokio::test]
-async fn a_rewound_account_loses_its_level() {
+async fn a_rewind_removes_counted_orders_and_a_reset_removes_the_level() {
     let hall = hall(LevelsFrom::default()).await;
     hall.step("09:30").await;
     hall.get("/v1/asset/account").await;
@@ -77,7 +77,7 @@ async fn a_rewound_account_loses_its_level() {
     data(&hall.manage("/v1/admin/paper/ann/rewind", json!({"to": at("10:00"), "name": "one"})).await);
     let [number, assets, orders, _] = level(&hall).await;
     assert_eq!((&number, &assets["hkd"], &orders["count"]), (&json!(4), &json!("500000.00"), &json!(0)));
-    // An account that is not open has not earned a level.
+    // An account that is not open has no earned level.
     data(&hall.manage("/v1/admin/paper/ann/reset", json!({"name": "two"})).await);
     assert_eq!(level(&hall).await[0], 1);
 }

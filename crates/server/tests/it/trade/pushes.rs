@@ -116,7 +116,7 @@ async fn a_subscriber_gets_changes_made_by_another_process() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let mut client = hall.listener().await;
-    // Change the account like a command line that runs in parallel to the server.
+    // Changes the account in the same way as another process, such as a command.
     let dir = hall.server.dir.path();
     let history = History::new(Venues::built_in().unwrap());
     let journals = hall.server.access.database();

@@ -162,7 +162,7 @@ async fn a_second_run_after_a_reset_equals_the_first() {
     data(&world.submit("280.00").await);
     let _connection = run(&world, "306.00").await;
     assert_eq!(digest(&world).await, first);
-    // In the middle of the day. Entries at the instant itself remain.
+    // Resets the world to the middle of the day. Entries at that instant remain.
     world.step("10:04").await;
     let at_four = digest(&world).await;
     let back = json!({"at": market::Timestamp(at("10:02")).to_string()});

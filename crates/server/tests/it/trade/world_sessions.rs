@@ -76,7 +76,7 @@ async fn a_session_in_a_world_reads_and_trades_by_the_clock_of_the_world() {
     assert_eq!(closes(&inside), 2, "{inside}");
     assert_eq!(inside, ann.get(&format!("{CANDLES}&world=w"), "").await);
     assert_eq!(inside, ann.get(&format!("{CANDLES}&world=w"), "w").await);
-    // The server's clock and that of the other world are earlier.
+    // The server's clock and the clock of the other world are earlier.
     for elsewhere in ["", "x"] {
         assert_eq!(ann.ask("GET", CANDLES, elsewhere, &Value::Null).await.status, 404, "{elsewhere:?}");
     }
@@ -119,7 +119,7 @@ async fn a_session_enters_only_worlds_of_its_account() {
     assert_eq!(get(&format!("{CANDLES}&world=w&world=w"), "").await.0, 400);
     let twice = "x-chandler-world: w\r\nx-chandler-world: w\r\n";
     assert_eq!(ann.send("GET", CANDLES, twice, &Value::Null).await.status, 400);
-    // A program has the API key of a world, and cannot name another one.
+    // A program enters a world with the API key of the world, and cannot name one.
     let bearer = format!("authorization: Bearer {}\r\n", hall.ann.access_token.expose());
     let program = hall.server.http("GET", CANDLES, &format!("{bearer}x-chandler-world: w\r\n"), b"").await;
     assert_eq!(program.status, 400);

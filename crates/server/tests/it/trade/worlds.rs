@@ -167,7 +167,7 @@ async fn w11_the_key_of_a_world_enters_only_its_own_world() {
     assert_eq!(world.ask("DELETE", "/v1/worlds/w", &Value::Null).await.status, 403);
     assert_eq!(world.get("/v1/world").await["account"], "ann/w");
     assert_eq!(hall.ask("GET", "/v1/world", &Value::Null).await.status, 404);
-    // Another account has no worlds, and only an operator sees those of ann.
+    // Another account has no worlds, and only an operator may list the worlds of ann.
     let bob = hall.server.account("bob", Terms::default());
     assert_eq!(hall.server.get("/v1/worlds/w", &bob).await.status, 404);
     assert_eq!(hall.server.get("/v1/worlds/w?account=ann", &bob).await.status, 403);
@@ -247,7 +247,7 @@ async fn a_step_without_a_target_goes_to_the_next_event() {
     let next = async || data(&world.try_step(Value::Null).await)["now"].clone();
     assert_eq!(next().await, instant("09:30"));
     world.step("10:00:15").await;
-    // Without orders and positions, the next event is the lunch break.
+    // Without an open order, the next event would be the lunch break.
     assert!(data(&world.submit("280.00").await)["order_id"].as_str().is_some());
     for clock in ["10:01", "10:02", "10:03", "10:04", "12:00", "13:00", "16:00", "16:10", "16:30"] {
         assert_eq!(next().await, instant(clock));
@@ -353,7 +353,7 @@ async fn names_are_unique_among_the_worlds_of_an_owner() {
 }
 
 #[tokio::test]
-async fn w8_limits_none_removes_the_rate_limit_and_owner_applies_it() {
+async fn w8_the_rate_limit_applies_only_if_limits_is_owner() {
     let hall = Hall::open().await;
     let bob = hall.server.account("bob", Terms { rate: Some(RateRule::SERVICE), ..Terms::default() });
     let path = "/v1/quote/history-candlesticks?symbol=700.HK&period=1m&count=1";
@@ -653,7 +653,7 @@ async fn w6_a_fork_is_a_copy_as_of_an_instant() {
     copy.step("10:03").await;
     assert_eq!(copy.get(&format!("/v1/trade/order?order_id={id}")).await["status"], "CanceledStatus");
     assert_eq!(world.get(&format!("/v1/trade/order?order_id={first}")).await["status"], "FilledStatus");
-    // Without an instant, the copy is as of now.
+    // Without an instant, the copy has the current state.
     let now = data(&fork(json!({"name": "g"})).await);
     let copy = World { hall: &hall, key: key(&now) };
     assert_eq!(copy.get("/v1/trade/order/today").await["orders"][0]["status"], "FilledStatus");
@@ -684,7 +684,7 @@ async fn w10_a_reset_goes_back_and_closes_the_connections() {
         }
     };
     assert_eq!((close.code, close.reason.as_str()), (2, "the clock was set back"));
-    // The order no longer exists, and sequence numbers begin again.
+    // The order no longer exists, and sequence numbers restart.
     assert_eq!(world.get("/v1/trade/order/today").await["orders"], json!([]));
     assert_eq!(
         world.ask("GET", &format!("/v1/trade/order?order_id={order}"), &Value::Null).await.status,
@@ -697,7 +697,7 @@ async fn w10_a_reset_goes_back_and_closes_the_connections() {
     world.step("09:31").await;
     let pushed = push(&mut again).await;
     assert!(pushed.starts_with("104 700.HK 1773797460000000 "), "{pushed}");
-    // Without an instant, it goes back to the start.
+    // Without an instant, the world goes back to its start.
     assert_eq!(data(&reset(Value::Null).await)["state"], "created");
     let submitted = world.submit("280.00").await;
     assert_eq!(submitted.status, 200, "{submitted:?}");

@@ -39,7 +39,7 @@ async fn q9_a_client_in_a_world_receives_the_half_days_between_start_and_end() {
     assert_eq!(answer.half_trade_day, ["20260216"]);
     assert_eq!(answer.trade_day.len(), 22);
     assert_eq!((&*answer.trade_day[0], &*answer.trade_day[21]), ("20261112", "20261211"));
-    // A request for these dates themselves returns those of the US.
+    // The requested dates include a half day in the US.
     assert_eq!(half_days(&world, "US").await.half_trade_day, ["20261127"]);
 }
 

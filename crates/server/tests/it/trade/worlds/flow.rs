@@ -114,7 +114,7 @@ async fn a_world_waits_for_a_slow_reader_without_loss_while_others_continue() {
     let stepped = World::open_as(&hall, &hall.ann, &days("stepped", json!(0))).await;
     let mut reader = Reader::enter(&stepped, &["700.HK"]).await;
     let first = reader.pushes(1).await;
-    // The step waits while the reader reads.
+    // The step waits for the reader, so both run concurrently.
     let step = stepped.try_step(json!({"by": "P4D"}));
     let (answer, wanted) = tokio::join!(step, reader.pushes_until("2026-11-04T16:10"));
     let answer = data(&answer);
@@ -129,7 +129,7 @@ async fn a_world_waits_for_a_slow_reader_without_loss_while_others_continue() {
     start(&slow).await;
     start(&other).await;
     until_state(&other, "ended").await;
-    // At least 384 pushes are unconfirmed, which is far less than the total.
+    // The world waits once 384 or more pushes are unconfirmed, long before all pushes are sent.
     let shown = slow.get("/v1/world").await;
     assert_eq!(shown["state"], "running");
     assert!(shown["now"].as_str() < Some("2026-11-02T04"), "{shown}");
@@ -272,7 +272,7 @@ async fn a_world_that_cannot_maintain_its_speed_reports_its_lag() {
     let world = World::open_as(&hall, &hall.ann, &days("w", json!(1_000_000))).await;
     let _reader = Reader::enter(&world, &["700.HK"]).await;
     start(&world).await;
-    // The client does not read, so the clock is stopped while its speed demands progress.
+    // The client does not read, so the clock waits and falls behind its speed.
     let lags = async {
         loop {
             let shown = world.get("/v1/world").await;

@@ -22,7 +22,7 @@ async fn w8_requests_of_a_world_count_toward_the_limits_of_its_owner() {
     world.step("10:02").await;
     for _ in 0..30 {
         assert_eq!(world.ask("GET", CANDLES, &Value::Null).await.status, 200);
-        // The owner's clock is before the first candle, but the request counts nevertheless.
+        // The owner's clock is before the first candle, but the request is counted anyway.
         assert_eq!(hall.server.get(CANDLES, &bob).await.status, 404);
     }
     let of_world = world.ask("GET", CANDLES, &Value::Null).await;
@@ -31,7 +31,7 @@ async fn w8_requests_of_a_world_count_toward_the_limits_of_its_owner() {
 }
 
 #[tokio::test]
-async fn the_quota_of_the_owner_is_charged_only_with_its_limits() {
+async fn the_quota_of_the_owner_is_charged_only_if_its_limits_apply() {
     let hall = Hall::open().await;
     let bob = hall.server.account("bob", Terms { rate: Some(RateRule::SERVICE), ..Terms::default() });
     let used = || hall.server.access.usage(bob.account_id, Timestamp(at("09:00"))).unwrap().unwrap().used;

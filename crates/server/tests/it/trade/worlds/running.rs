@@ -44,7 +44,7 @@ async fn a_running_world_is_paused_after_a_restart_of_the_server() {
     let world = World::open(&hall, "w").await;
     data(&world.ask("POST", "/v1/world/run", &json!({"speed": 1})).await);
     pass(5).await;
-    // Between two movements, which end at full minutes.
+    // Waits for an instant between two movements, which end at full minutes.
     let between = async {
         loop {
             let now = world.get("/v1/world").await["now"].as_str().unwrap().to_owned();
@@ -129,7 +129,8 @@ async fn w4_the_days_roll_between_friday_and_monday_at_their_own_instants() {
         .map(|line| {
             let event = &line["entry"]["event"];
             let of = event["market"].as_str().unwrap_or_default().to_owned();
-            // The times of log lines do not decrease, unlike those of entries that were made later.
+            // The time of the entry is compared, because a log line may have a later time than its
+            // entry.
             let own = market::Timestamp(line["entry"]["at"].as_i64().unwrap());
             (own.to_string(), text(&event["type"]), of)
         })

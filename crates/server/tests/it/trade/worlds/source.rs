@@ -62,7 +62,7 @@ async fn events_between_the_copy_and_a_later_start_are_repeated_after_a_reset() 
     let first = run().await;
     data(&hall.ask("POST", "/v1/worlds/w/reset", &Value::Null).await);
     assert_eq!(run().await, first);
-    // Another start, which must not be before the copy.
+    // Sets another start, which must not be before the instant of the copy.
     data(&hall.ask("POST", "/v1/worlds/w/reset", &Value::Null).await);
     let set =
         async |start: &str| hall.ask("POST", "/v1/worlds/w/set", &json!({"start": instant(start)})).await;
