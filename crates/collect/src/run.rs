@@ -19,7 +19,7 @@ use crate::reading::Active;
 use crate::requests::Requests;
 use crate::{Connect, Rate, Settings, State, Time, today};
 
-/// How long a refused security is skipped, in seconds.
+/// Time for which a refused security is skipped, in seconds.
 const REFUSED_SKIPPED_S: i64 = 86_400;
 
 /// Options of one run.

@@ -41,7 +41,8 @@ pub(crate) fn put(
     for outcome in intake.commit(vec![batch])? {
         outcome?;
     }
-    // A running server may merge the rows, or an import may hold the lock. They are merged later.
+    // The merge fails if a running server or an import holds the lock. The rows are then merged
+    // later.
     match merger.merge(now) {
         Err(error) if !error.is_busy() => Err(error.into()),
         _ => Ok(count),

@@ -17,9 +17,9 @@ const HISTORY_MAX: u32 = 55;
 const SECOND_MAX: u32 = 8;
 /// Maximum number of pending requests. The published limit is 5.
 const IN_WORK_MAX: usize = 2;
-/// Wait after the response "too many requests".
+/// Time to wait after the response "too many requests".
 const TOO_FAST_WAIT: Duration = Duration::from_secs(30);
-/// How long the rate is halved after that wait.
+/// Time for which the rate is halved after that wait.
 const SLOW_TIME: Duration = Duration::from_secs(600);
 /// Maximum number of halvings that apply together.
 const HALVINGS_MAX: u32 = 4;

@@ -134,7 +134,7 @@ impl Sample {
         (1..=Sample::WHOLE).contains(&millionths).then_some(Sample { seed, millionths })
     }
 
-    /// The sample of all securities.
+    /// Returns the sample of all securities.
     pub fn all() -> Sample {
         Sample { seed: 0, millionths: Sample::WHOLE }
     }
@@ -159,7 +159,8 @@ impl Sample {
     }
 }
 
-/// FNV-1a with a final mix. Without it, the low digits of the hash depend only on the last letters.
+/// Returns the FNV-1a hash with a final mix. Without it, the low digits of the hash depend only on
+/// the last letters.
 fn hash(seed: u64, text: &str) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let hash = text.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));

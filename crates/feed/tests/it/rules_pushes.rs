@@ -342,7 +342,7 @@ fn a_stored_trade_that_changes_nothing_has_no_quote() {
     assert_eq!((first.time.0 - minutes.time[0], first.figures.volume), (10, 10));
 }
 
-/// Single-share trades of 15 July 2026: time, price, volume and type.
+/// Returns single-share trades of 15 July 2026: time, price, volume and type.
 fn us_trades(venue: &Venue, rows: &[(&str, &str, i64, u8)]) -> Trades {
     let mut trades = Trades::default();
     for (time, price, volume, kind) in rows {

@@ -15,15 +15,15 @@ pub use position::{End, ParsePositionError, Position};
 
 use crate::{Anchor, DateRange, PAGE_ROWS, Request, Series};
 
-/// How often a series is read again from the newest candle because its history was revised between
-/// two pages.
+/// Maximum number of times that a series is read again from the newest candle because its history
+/// was revised between two pages.
 pub const RESTARTS_MAX: u8 = 3;
 /// Largest accepted difference between the clocks of the two servers, in seconds. Later candles are
 /// rejected.
 const CLOCK_DIFFERENCE_MAX: i64 = 300;
 
-/// How much newer than the requested newest candle a candle of the first page may be, in seconds.
-/// The anchor of that page is one step later.
+/// Maximum time, in seconds, by which a candle of the first page may be newer than the newest
+/// requested candle. The anchor of that page is one step later.
 const ANCHOR_ABOVE_MINUTE: i64 = 120;
 const ANCHOR_ABOVE_DAY: i64 = 2 * 86_400;
 
@@ -85,18 +85,18 @@ pub enum Outcome {
 }
 
 impl Bounds {
-    /// All candles down to a floor.
+    /// Returns the bounds of all candles down to a floor.
     pub fn of_floors(venue: &Venue, floors: Floors, period: Period) -> Bounds {
         Bounds { oldest: venue.served_from(floors, period), newest: None }
     }
 
-    /// All candles down to the published floor of the service.
+    /// Returns the bounds of all candles down to the published floor of the service.
     pub fn published(venue: &Venue, period: Period) -> Bounds {
         Bounds::of_floors(venue, Floors::published(venue.market()), period)
     }
 
-    /// The candles of a date range, down to the published floor. A range that includes the latest
-    /// trading day begins with the newest candle.
+    /// Returns the bounds of the candles of a date range, down to the published floor. A range that
+    /// includes the latest trading day begins with the newest candle.
     pub fn of_dates(venue: &Venue, period: Period, dates: DateRange, now: Timestamp) -> Bounds {
         let begins =
             |date: Date| if period.is_clock() { venue.roll(date) } else { venue.zone().midnight(date) };

@@ -110,8 +110,8 @@ pub(crate) fn fold(log: &Db, candles: &Db) -> Result<(), StoreError> {
     candles.run(NO_KEY, []).map(drop)
 }
 
-/// Returns whether a log has all batches that a candle database lacks. This is false if they were
-/// merged and removed after the candle database was read.
+/// Returns whether a log has all batches that a candle database lacks. Returns `false` if batches
+/// were merged and removed after the candle database was read.
 pub(crate) fn continues(log: &Db, candles: &Db) -> Result<bool, StoreError> {
     let (applied, newest) = (counter(candles, "applied")?, counter(log, "ingest")?);
     let found: i64 = log.one(AFTER, [applied], |row| row.get(0))?;

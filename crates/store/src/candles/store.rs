@@ -31,7 +31,7 @@ const STAMPS_KEPT: i64 = 100_000;
 /// Number of pool connections that are reserved for a writer and its queries.
 const NOT_FOR_READERS: usize = 3;
 
-/// How long a writer waits for the lock.
+/// Maximum time that a writer waits for the lock.
 const INGEST_MERGES_WITHIN: Duration = Duration::from_millis(1_500);
 const LOCK_RETRY: Duration = Duration::from_millis(10);
 

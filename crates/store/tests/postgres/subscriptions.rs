@@ -29,8 +29,8 @@ impl Pair {
         Pair { home, nodes, account, slots }
     }
 
-    /// Reserves at a node for its connection. Returns the used number, the added symbols and those
-    /// over the limit as text.
+    /// Reserves symbols at a node for the connection of that node. Returns the used number, the
+    /// added symbols and the symbols over the limit as text.
     fn reserve(&self, node: usize, names: &str, limit: u32, fit: Fit) -> String {
         let (account, slot, symbols) = (self.account, self.slots[node], &symbols(names));
         let request = SubscriptionRequest { account, slot, symbols, limit, fit };
@@ -60,10 +60,10 @@ fn distinct_symbols_are_counted_over_all_nodes() {
     assert_eq!(pair.reserve(1, "2.HK AAPL.US 3.HK", 3, Fit::AllOrNothing), "2:  | 3.HK AAPL.US");
     assert_eq!(pair.rows(), 2, "nothing was reserved");
     assert_eq!(pair.reserve(1, "2.HK AAPL.US 3.HK", 3, Fit::Smallest), "3: 2.HK 3.HK | AAPL.US");
-    // The other connection still subscribes to the second one.
+    // The other connection still subscribes to the second symbol.
     pair.release(0, "1.HK 2.HK 9.HK");
     assert_eq!(pair.reserve(0, "1.HK 4.HK", 3, Fit::Smallest), "3: 1.HK | 4.HK");
-    // A lowered limit takes nothing away.
+    // A lowered limit removes no subscriptions.
     assert_eq!(pair.reserve(0, "2.HK 4.HK", 1, Fit::Smallest), "3: 2.HK | 4.HK");
     assert_eq!(pair.reserve(0, "", 1, Fit::AllOrNothing), "3:  | ");
     // Another account has a separate limit.
@@ -102,14 +102,14 @@ fn a_lost_node_frees_its_subscriptions() {
     // The node has had no heartbeat for fifteen seconds.
     pair.home.damage("accounts", "update node set seen_us = seen_us - 15000000 where name = 'node 1'");
     assert_eq!(pair.reserve(1, "3.HK", 2, Fit::AllOrNothing), "1: 3.HK | ");
-    // It was only disconnected, so its subscriptions count again.
+    // The node was only disconnected, so its subscriptions count again.
     one.shared().heartbeat("node 1").unwrap();
     assert_eq!(pair.reserve(1, "4.HK", 2, Fit::AllOrNothing), "3:  | 4.HK");
-    // After ten minutes its rows are removed.
+    // After ten minutes the node's rows are removed.
     pair.home.damage("accounts", "update node set seen_us = seen_us - 700000000 where name = 'node 1'");
     two.shared().sweep(NOW).unwrap();
     assert_eq!(pair.rows(), 1);
-    // A node that stops removes its own.
+    // A node removes its own rows when it stops.
     two.shared().leave_nodes().unwrap();
     assert_eq!(pair.rows(), 0);
 }
@@ -119,7 +119,7 @@ fn subscriptions_end_with_their_connection() {
     let pair = Pair::new();
     let [one, two] = &pair.nodes;
     assert_eq!(pair.reserve(0, "1.HK", 1, Fit::AllOrNothing), "1: 1.HK | ");
-    // Another node ends the connection, and its own node has not closed it yet.
+    // Another node ends the connection, which the connection's node has not closed yet.
     assert!(two.shared().end_slot(pair.slots[0], SlotEnding::ByOwner).unwrap());
     assert_eq!(pair.reserve(1, "2.HK", 1, Fit::AllOrNothing), "1: 2.HK | ");
     one.shared().leave(pair.slots[0]);

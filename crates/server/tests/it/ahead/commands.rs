@@ -11,7 +11,8 @@ use super::data::{Rng, SECURITIES};
 /// Commands that are not compared: heartbeats, sign-in, the profile, whose rights and limits depend
 /// on the machine clock, and subscriptions, whose pushes are compared instead.
 pub(crate) const OTHERS: std::ops::RangeInclusive<u8> = 0..=7;
-/// Commands with higher numbers belong to the trade gateway or are unknown.
+/// Highest command of the quote gateway. Commands with higher numbers belong to the trade gateway
+/// or are unknown.
 pub(crate) const LAST: u8 = 40;
 const PERIODS: [i32; 19] =
     [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240, 1_000, 1_000, 2_000, 3_000, 3_500, 4_000];

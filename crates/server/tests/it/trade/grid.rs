@@ -30,8 +30,8 @@ const EVENT_KEYS: &str = "\
     grid_order_type_up grid_order_type_down";
 const EVENT_NUMBERS: [&str; 3] = ["trigger_price_type", "time_in_force", "rth"];
 
-/// A rule with base price 305.2 and price intervals of 0.4 between 300 and 310, which trades 100
-/// shares per interval with a position from 100 to 1,000 shares.
+/// Returns a rule with base price 305.2 and price intervals of 0.4 between 300 and 310, which
+/// trades 100 shares per interval with a position from 100 to 1,000 shares.
 pub(super) fn rule() -> Value {
     json!({
         "submitted_base_price": "305.2", "upper_limit_price": "310", "lower_limit_price": "300", "trigger_price_type": 1,

@@ -8,7 +8,7 @@ use super::hall::{Hall, at, data, refused};
 use super::worlds::{World, import_morning, instant, key, march, push, subscribe};
 use crate::support::{Client, Running, TransportLabel};
 
-/// A program that steps through the morning and buys. Returns its connection.
+/// Steps through the morning and buys, like a program. Returns the program's connection.
 async fn run(world: &World<'_>, price: &str) -> Client {
     let mut quotes = world.hall.server.enter(TransportLabel::WebSocket, &world.key, &[]).await;
     subscribe(&mut quotes, &["700.HK", "CLOCK.WORLD"]).await;

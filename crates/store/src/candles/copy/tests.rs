@@ -90,7 +90,7 @@ fn minutes(text: &str) -> Series {
     Series { symbol: symbol(text), grain: Grain::Minute, lane: Lane::Regular }
 }
 
-/// A block of ten rows with recognizable bytes.
+/// Returns a block of ten rows with recognizable bytes.
 fn block(first: i64, word: &str) -> NewBlock {
     let bytes = format!("{first} {word}").into_bytes();
     NewBlock { first: Timestamp(first), last: Timestamp(first + 9), rows: 10, bytes }

@@ -7,7 +7,7 @@ use super::super::hall::{Hall, data, refused};
 use super::{World, import_morning, march, push, subscribe, until_state};
 use crate::support::{TransportLabel, pass};
 
-/// So slow that the clock remains in its first second.
+/// Starts a world so slowly that its clock remains in the first second.
 async fn start_slowly(world: &World<'_>) {
     let started = data(&world.ask("POST", "/v1/world/run", &json!({"speed": 0.001})).await);
     assert_eq!(started["state"], "running");

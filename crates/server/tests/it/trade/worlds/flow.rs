@@ -66,7 +66,7 @@ impl Reader {
         pushes
     }
 
-    /// Reads, and answers pings, until the future is dropped.
+    /// Reads pushes and answers pings until the future is dropped.
     pub(super) async fn read_on(&mut self) -> Value {
         loop {
             self.push().await;
@@ -92,7 +92,8 @@ fn market_time(at: i64) -> String {
     market::Timestamp(at + 8 * 3_600).to_string()
 }
 
-/// Three days of the test market: more pushes than a connection may have queued.
+/// Returns the settings of a world on three days of the test market, which have more pushes than a
+/// connection may have queued.
 fn days(name: &str, speed: Value) -> Value {
     json!({
         "name": name, "start": "2026-11-02T09:00:00+08:00", "end": "2026-11-05T09:00:00+08:00",
@@ -169,7 +170,7 @@ async fn other_connections_close_while_a_step_waits_for_a_slow_client() {
     hall.server.until_online(&world.key, 0).await;
 }
 
-/// A server whose connections may queue all pushes of [`days`].
+/// Starts a server whose connections may queue all pushes of [`days`].
 async fn patient_hall() -> Hall {
     let limits = Limits { push_queue: 16_384, ..Limits::default() };
     Hall::open_with(Settings { limits, ..Settings::default() }).await

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::hall::{Hall, data, refused};
 use super::{World, instant, march};
 
-/// A server whose account has filled an order at 10:02, and whose clock is at 10:03.
+/// Starts a server whose account has filled an order at 10:02, and whose clock is at 10:03.
 async fn traded() -> (Hall, String) {
     let hall = Hall::open().await;
     hall.step("10:00:15").await;
