@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn unchecked_corrupted_blocks_do_not_panic(
+    fn reading_corrupted_blocks_unchecked_does_not_panic(
         candles in candles(300), changes in vec((any::<u32>(), any::<u8>()), 1..6),
     ) {
         let mut bytes = encode(&candles, 0..candles.len()).unwrap();

@@ -14,8 +14,8 @@ pub struct SecurityCheck {
     pub report: Report,
 }
 
-/// Compares the dates for which both sides have adjusted days. Returns `None` if none were
-/// received.
+/// Compares our adjusted days in the range of the received days with these. Returns `None` if none
+/// were received.
 pub fn verify(
     store: &mut MirrorStore,
     id: MirrorId,

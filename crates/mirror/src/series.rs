@@ -112,8 +112,8 @@ impl fmt::Display for Sessions {
 }
 
 impl Series {
-    /// Returns the series of a stored period. Markets without other sessions than regular ones
-    /// always have [`Sessions::Intraday`], so equal series compare equal.
+    /// Returns the series of a stored period. Always uses [`Sessions::Intraday`] if there are no
+    /// other sessions, so that series of the same candles are equal.
     pub fn new(
         symbol: Symbol,
         period: Period,

@@ -69,8 +69,8 @@ impl Field {
 }
 
 impl Report {
-    /// Adds the comparison of two ascending runs of candles over the same time. Volumes are not
-    /// compared, because adjustment does not change them.
+    /// Adds the comparison of two ascending runs of candles over the same time range. Volumes are
+    /// not compared, because adjustment does not change them.
     pub fn add(
         &mut self,
         ours: impl IntoIterator<Item = Candle>,

@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn arbitrary_candles_do_not_panic(
+    fn printing_arbitrary_candles_does_not_panic(
         market in markets(),
         seed in any::<u64>(),
         values in prop::array::uniform2((any::<[i64; 5]>(), any::<i128>())),

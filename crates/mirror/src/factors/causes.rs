@@ -27,8 +27,8 @@ pub(super) struct Found {
     pub(super) problem: Option<fn(market::Date) -> Problem>,
 }
 
-/// Returns the factor of a split as a fraction. Returns `None` if the interval contains no fraction
-/// of a split, or several without a small one.
+/// Returns the factor of a split as a fraction. Returns `None` if the interval contains no such
+/// fraction, or several of which the simplest has a term above [`SMALL_TERM_MAX`].
 pub(super) fn split_in(factor: &Interval) -> Option<(i64, i64)> {
     let (numer, denom, others) = factor.fraction()?;
     (!others || numer.max(denom) <= SMALL_TERM_MAX).then_some((numer, denom))
@@ -64,7 +64,8 @@ pub(super) fn cash_or_bare(close: Price, wide: &Interval, narrow: &Interval) -> 
     let is_large = wide.high < exact(19, 20) || wide.low > exact(21, 20);
     let found = cash_in(&wide_cash, &narrow_cash).filter(|(_, digits)| {
         // A large change that is not a split may be a split and a dividend on one date. The amount
-        // must therefore have few decimals, and few such amounts may be in the interval.
+        // must therefore have few decimals, and the interval must be too narrow to contain such an
+        // amount by chance.
         let chance = wide_cash.width() * exact(10_i128.pow(u32::try_from(*digits).unwrap_or(0)), 1);
         !is_large || (*digits <= LARGE_CASH_DIGITS_MAX && chance <= exact(1, 4))
     });

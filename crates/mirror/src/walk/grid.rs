@@ -19,8 +19,8 @@ impl<'a> Grid<'a> {
         Grid { venue, series, slot: None }
     }
 
-    /// Checks a candle like an import. An adjusted price may be zero or negative, because some
-    /// servers subtract dividends.
+    /// Checks a candle in the same way as an import. An adjusted price may be zero or negative,
+    /// because some servers subtract dividends.
     pub(super) fn check(&mut self, candle: &Candle) -> Result<(), Flaw> {
         match candle.check() {
             Err(Flaw::Price) if self.series.adjust == crate::Adjust::Forward => {}

@@ -919,7 +919,7 @@ fn a_commit_whose_response_is_lost_has_an_unknown_outcome() {
 }
 
 #[test]
-fn a_cut_network_does_not_block_forever() {
+fn requests_over_a_broken_network_time_out() {
     let place = Place::new();
     let _admin = place.table();
     let between = Between::new(&place.address);

@@ -30,7 +30,7 @@ fn prefix(home: &Home) -> String {
 }
 
 #[test]
-fn another_encoding_is_refused() {
+fn an_encoding_other_than_utf_8_is_refused() {
     for encoding in ["SQL_ASCII", "LATIN1"] {
         let home = Home::in_database(&format!("encoding '{encoding}' template template0"));
         check(&home, &(&home).into(), encoding, |error| matches!(error, StoreError::WrongEncoding { .. }));

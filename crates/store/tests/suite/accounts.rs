@@ -90,7 +90,7 @@ fn an_account_is_found_by_number_name_key_and_token() {
 }
 
 #[test]
-fn names_are_unique_and_a_refused_account_leaves_nothing() {
+fn names_are_unique_and_a_refused_account_is_not_stored() {
     let home = Home::new();
     let accounts = open(&home);
     add(&accounts, "alice").unwrap();

@@ -185,7 +185,7 @@ fn content_of_series(dir: &Path) -> (u64, u64) {
 }
 
 #[test]
-fn a_backup_that_is_stopped_or_fails_leaves_nothing() {
+fn a_stopped_or_failed_backup_leaves_no_files() {
     let (from, _accounts) = filled();
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("backup");

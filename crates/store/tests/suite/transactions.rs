@@ -7,7 +7,7 @@ use store::{Access, ImportState, NewImport, Security, Store, StoreError, StoreUr
 use crate::fixture::{HELD_ON, NOW, block, fresh, minutes, put, spans, symbol};
 
 #[test]
-fn a_dropped_batch_leaves_nothing() {
+fn a_dropped_batch_changes_nothing() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();

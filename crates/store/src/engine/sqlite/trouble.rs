@@ -33,7 +33,7 @@ mod tests {
     use crate::engine::error::StoreError;
 
     #[test]
-    fn errors_have_the_same_kind_on_both_paths() {
+    fn sqlite_and_system_errors_have_equal_messages() {
         let place = StoreUrl::from("/store");
         let sqlite = |code| {
             let error = Error::SqliteFailure(ffi::Error::new(code), None);
