@@ -72,7 +72,7 @@ pub enum Skip {
 pub enum Limits {
     #[default]
     None,
-    /// The owner's.
+    /// The owner of the world.
     Owner,
 }
 

@@ -134,7 +134,7 @@ fn mainland_averages_are_clamped_to_the_range() {
     check(Market::Cn, "2026-03-18 10:00", "10 10.2 9.9 10 500 10000", opens, above);
     let below = "9.900 x 0 at +20, 10.200 x 0 at +40, 9.900 x 500 at +59, 10.000 x 0 at +59";
     check(Market::Cn, "2026-03-18 10:00", "10 10.2 9.9 10 500 4000", opens, below);
-    // Two parts remain two prints.
+    // A volume that is split in two parts remains two prints at the clamped price.
     let parts =
         "9.900 x 0 at +20, 10.200 x 0 at +40, 10.200 x 400 at +59, 10.200 x 100 at +59, 10.000 x 0 at +59";
     check(Market::Cn, "2026-03-18 10:00", "10 10.2 9.9 10 500 10000.1", opens, parts);

@@ -11,8 +11,8 @@ use super::segments::ROUNDING;
 /// Number of days to look ahead when deciding between a split and a dividend.
 const AHEAD: usize = 10;
 
-/// A line adjusted = A · actual + B that fits the days `first..=last`. It is extended from its
-/// newest day to older ones.
+/// A line adjusted = A · actual + B that fits the days `first..=last`. It is extended backward from
+/// its newest day.
 #[derive(Clone, Debug)]
 struct Line {
     a: Exact,
@@ -36,7 +36,7 @@ fn offsets(day: &DayPair, a: &Exact) -> Option<Interval> {
     prices.try_fold(first, |joined, next| joined.and(&next))
 }
 
-/// Returns how many consecutive days a line fits, counted from `at` to older days.
+/// Returns how many consecutive days a line fits, counted backward from `at`.
 fn length(days: &[DayPair], at: usize, a: &Exact, b: Option<&Interval>) -> usize {
     let mut joined = b.cloned();
     let older = days.get(..=at).unwrap_or_default().iter().rev().take(AHEAD);
@@ -67,7 +67,7 @@ fn split_at(day: &DayPair, a: &Exact, b: &Interval) -> Option<(i64, i64)> {
 }
 
 /// Returns the split that explains the differences of high and low, in which B cancels out, on the
-/// days from `at` to older ones. Returns `None` if no fraction does.
+/// days from `at` backward. Returns `None` if no fraction does.
 fn slope_at(days: &[DayPair], at: usize, a: &Exact) -> Option<(i64, i64)> {
     let rounding = exact(2 * ROUNDING, i128::from(market::PRICE_UNIT));
     let mut slope: Option<Interval> = None;

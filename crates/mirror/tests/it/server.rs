@@ -17,7 +17,7 @@ pub(crate) struct Server<'a> {
     /// Ascending by time.
     pub(crate) candles: Vec<Candle>,
     pub(crate) anchors: Anchors,
-    /// Page sizes, repeated.
+    /// Page sizes, used in turn and repeated.
     pub(crate) sizes: Vec<usize>,
     pub(crate) answered: usize,
 }

@@ -16,9 +16,9 @@ const PRUNED_AT_ONCE: u32 = 20_000;
 /// Number of rows pruned per transaction by a running server. Each transaction adds an audit row,
 /// so the batch must not be too small.
 const PRUNED_BESIDE: u32 = 2_000;
-/// Events that a signed-in account can cause without limit from a script. The statement
-/// `sql::AT_WILL` must list the same events. Sign-out is not listed: it is always allowed, and each
-/// sign-out requires a sign-in, which is listed.
+/// Events that a signed-in account can cause from a script in any number, so they are rate-limited.
+/// The statement `sql::AT_WILL` must list the same events. Sign-out is not listed: it is always
+/// allowed, and each sign-out requires a sign-in, which is listed.
 const AT_WILL: [&str; 6] = [
     "login.accepted",
     "code.approved",

@@ -77,8 +77,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Marks an import as undone, and removes its recorded changes. The caller must revert the
-    /// candles.
+    /// Marks an import as undone, and removes its recorded changes and its contributions to series.
+    /// The caller must revert the candles.
     pub fn undo_import(&mut self, id: ImportId, message: &str) -> Result<(), StoreError> {
         self.write(|batch| {
             batch.db().run(sql::FORGET_CHANGES, [id.0])?;

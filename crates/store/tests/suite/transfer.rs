@@ -153,7 +153,7 @@ fn repeating_an_unfinished_move_finishes_it() {
 }
 
 #[test]
-fn a_move_never_mixes_with_existing_data() {
+fn a_move_into_existing_data_is_refused() {
     let (from, _accounts) = filled();
     let (other, _others) = full();
     let (from, other) = (place(&from), place(&other));

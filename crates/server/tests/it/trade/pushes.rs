@@ -136,7 +136,7 @@ async fn a_subscriber_gets_changes_made_by_another_process() {
         let event = event(&mut client).await;
         assert_eq!((&event["order_id"], &event["status"]), (&json!(id), &json!(status)));
     }
-    // Changes made by the server follow.
+    // Changes made by the server are pushed afterwards.
     data(&hall.ask("DELETE", &format!("/v1/trade/order?order_id={id}"), &Value::Null).await);
     for status in ["WaitToCancel", "PendingCancelStatus", "CanceledStatus"] {
         assert_eq!(event(&mut client).await["status"], status);

@@ -119,7 +119,7 @@ async fn a_session_enters_only_worlds_of_its_account() {
     assert_eq!(get(&format!("{CANDLES}&world=w&world=w"), "").await.0, 400);
     let twice = "x-chandler-world: w\r\nx-chandler-world: w\r\n";
     assert_eq!(ann.send("GET", CANDLES, twice, &Value::Null).await.status, 400);
-    // A program enters a world with the API key of the world, and cannot name one.
+    // A program enters a world with the world's API key, and must not name a world in a request.
     let bearer = format!("authorization: Bearer {}\r\n", hall.ann.access_token.expose());
     let program = hall.server.http("GET", CANDLES, &format!("{bearer}x-chandler-world: w\r\n"), b"").await;
     assert_eq!(program.status, 400);

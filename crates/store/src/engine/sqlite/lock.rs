@@ -51,8 +51,8 @@ impl Drop for LockFile {
         if pid(&mut self.file) == Some(std::process::id()) {
             self.file.set_len(0).ok();
         }
-        // Closing the file does not release the lock while a child process that is being spawned
-        // has inherited the file.
+        // The lock is released explicitly, because closing the file does not release it while a
+        // child process that is being spawned has inherited the file.
         self.file.unlock().ok();
     }
 }
@@ -98,8 +98,8 @@ impl JobFile {
 
 impl Drop for JobFile {
     fn drop(&mut self) {
-        // Closing the file does not release the lock while a child process that is being spawned
-        // has inherited the file.
+        // The lock is released explicitly, because closing the file does not release it while a
+        // child process that is being spawned has inherited the file.
         self.file.unlock().ok();
     }
 }

@@ -7,7 +7,8 @@ use super::super::hall::{Hall, at, data, refused};
 use super::{World, import_rows, instant, march, push, subscribe};
 use crate::support::{Response, TransportLabel};
 
-/// 2026-11-16, a Monday after all candles of the test market, and 10:03 in Hong Kong.
+/// Seconds from the day of the other tests to 2026-11-16, a Monday after all candles of the test
+/// market.
 const MONDAY: i64 = 243 * 86_400;
 
 #[tokio::test]
