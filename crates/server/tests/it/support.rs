@@ -26,7 +26,7 @@ use crate::{conformance, home};
 pub(crate) const OVERNIGHT: &str = "HK,US,US_OVERNIGHT,CN,SG";
 /// Market time of the tests, on a Sunday. The last trading day is Friday the 13th.
 pub(crate) const NOW: Timestamp = Timestamp(1_794_708_000);
-/// Timeout that makes a test with a bug fail instead of hang.
+/// Timeout that makes a test with a bug fail instead of hanging.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running server. Dropping it aborts the server; [`Running::stop`] shuts it down gracefully.

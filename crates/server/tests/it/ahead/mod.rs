@@ -24,9 +24,10 @@ use pushes::Pushes;
 use requests::{About, Ask};
 
 const START: &str = "2026-11-10T08:00:00+08:00";
-/// Number of stops on the way to the compared instant.
+/// Maximum number of stops on the way to the compared instant.
 const STOPS_MAX: usize = 4;
-/// Number of instants from which each endpoint must have responded with data at least once.
+/// Minimum number of compared instants for which each endpoint must have responded with data at
+/// least once.
 const ALL_ANSWERED: usize = 5;
 /// Fields that depend on the machine clock.
 const MACHINE_FIELDS: [&str; 5] =
