@@ -1,5 +1,5 @@
-//! Streams that are told that an account has changed, so that a page requests it again. They are not
-//! told how: a page shows the answers of the API.
+//! Notifies the streams of an account after a change, so that pages request its data again. The
+//! change itself is not sent: pages show the responses of the API.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,9 +46,9 @@ pub(crate) struct Following {
     pub(crate) subject: Subject,
     /// Number of changes so far.
     changes: Arc<AtomicU64>,
-    /// Number of changes that were taken.
+    /// Number of changes that the stream has processed.
     taken: u64,
-    /// So that changes by other processes are noticed.
+    /// Registered, so that changes by other processes are reported.
     _watched: Option<Watched>,
 }
 
@@ -76,14 +76,14 @@ impl AccountNews {
         followed.map(|(account, _)| *account).collect()
     }
 
-    /// Tells the streams of an account that it has changed.
+    /// Notifies the streams of an account of a change.
     pub(crate) fn changed(&self, account: AccountId, subject: Subject) {
         // The list is cloned, so that waking a stream does not block other accounts.
         let followers = self.lock().get(&account).cloned().unwrap_or_default();
         tell(&followers, subject);
     }
 
-    /// Tells the streams of all accounts.
+    /// Notifies the streams of all accounts.
     pub(crate) fn all_changed(&self, subject: Subject) {
         let followers: Vec<Follower> = self.lock().values().flatten().cloned().collect();
         tell(&followers, subject);
@@ -102,12 +102,12 @@ fn tell(followers: &[Follower], subject: Subject) {
 }
 
 impl Following {
-    /// Returns whether there were changes that were not taken.
+    /// Returns whether there are unprocessed changes.
     pub(crate) fn has_changed(&self) -> bool {
         self.changes.load(Ordering::Acquire) != self.taken
     }
 
-    /// Takes all changes so far.
+    /// Marks all changes so far as processed.
     pub(crate) fn take(&mut self) {
         self.taken = self.changes.load(Ordering::Acquire);
     }

@@ -119,7 +119,7 @@ pub(crate) struct Core {
     pub(crate) statements_due: Arc<Notify>,
     /// Held while the store is open, so that a restore cannot replace its files.
     pub(crate) server_lock: Option<ServerLock>,
-    /// Number of times that all streams were asked to check their credentials.
+    /// Number of credential checks requested of all streams.
     stream_checks: AtomicU64,
     is_stopping: AtomicBool,
     /// Machine time at which the server started.
@@ -387,14 +387,14 @@ impl Core {
         streams
     }
 
-    /// Asks all streams to check their credentials, because a sign-in may have ended.
+    /// Requests a credential check of all streams, because a sign-in may have ended.
     pub(crate) fn check_streams(&self) {
         self.stream_checks.fetch_add(1, Ordering::AcqRel);
         self.live.wake_streams();
         self.world_lives.all().iter().for_each(|live| live.wake_streams());
     }
 
-    /// Returns how often the streams were asked to check their credentials.
+    /// Returns the number of credential checks requested of all streams.
     pub(crate) fn stream_checks(&self) -> u64 {
         self.stream_checks.load(Ordering::Acquire)
     }

@@ -182,7 +182,7 @@ impl Links {
 
     /// Closes all connections whose account or session has ended.
     pub(crate) fn close_ended(&self, has_ended: impl Fn(&access::Caller) -> bool) {
-        // The accounts may have to be read from disk, so the lock is released before.
+        // Reading the accounts may need the disk, so the lock is released first.
         let all: Vec<_> = self.lock().values().map(|slot| (slot.who, slot.mailbox.clone())).collect();
         for (_, mailbox) in all.iter().filter(|(who, _)| has_ended(who)) {
             mailbox.close(Kick::Revoked);

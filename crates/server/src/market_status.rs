@@ -1,9 +1,9 @@
-//! Whether a market is trading, according to its calendar, as the SDKs' codes. The opening auction
-//! is reported as closed, because no candle covers it.
+//! Whether a market is open, computed from its calendar, as a status code of the SDKs. The opening
+//! auction is reported as closed, because no candle covers it.
 
 use market::{Market, Session, Timestamp, Venue};
 
-/// Returns the SDKs' code for a market's state.
+/// Returns the status code of a market.
 pub(crate) fn trade_status(venue: &Venue, now: Timestamp) -> i32 {
     let is_us = venue.market() == Market::Us;
     // Only Hong Kong has a closing auction. In other markets the closing phase only allows for late
@@ -54,7 +54,7 @@ pub(crate) fn next_change(venue: &Venue, now: Timestamp) -> Timestamp {
     next.unwrap_or(Timestamp(now.0.saturating_add(LOOK_EVERY)))
 }
 
-/// Without a change within the next days, the calendar is looked at again after this long.
+/// Time until the calendar is checked again if no change is found.
 const LOOK_EVERY: i64 = 86_400;
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ export class Live {
   /** Something was pushed: polls after a pause, once for all calls meanwhile. */
   soon(pause = PUSH_PAUSE_MS) {
     this.isWanted = true;
-    // A page that becomes visible polls by itself.
+    // A page polls when it becomes visible.
     if (this.soonTimer || this.isStopped || document.hidden) return;
     const timer = setTimeout(async () => {
       this.isWanted = false;

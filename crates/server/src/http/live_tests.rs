@@ -275,12 +275,12 @@ async fn a_stream_tells_that_the_account_has_changed() {
     }
     send(&site, &ann, "POST", "/v1/trade/order", order).await;
     of_ann.read("event: account", 2).await;
-    // The scope decides what a stream is told.
+    // The scope determines which events a stream receives.
     let text = of_quote.read("event: account", 1).await;
     assert!(text.contains(r#"data: {"changed":["watchlists"]}"#), "{text}");
     send(&site, &bob, "POST", "/v1/watchlist/groups", &group("four")).await;
     assert!(of_bob.read("event: account", 1).await.contains(r#"data: {"changed":["watchlists"]}"#));
-    // All that was written so far is read with the next heartbeat.
+    // The next heartbeat ends the read, so it contains all events written so far.
     for far in [&mut of_ann, &mut of_bob, &mut of_quote] {
         let before = far.text.matches("\n:\n\n").count();
         far.read("\n:\n\n", before + 1).await;
@@ -304,7 +304,7 @@ async fn changes_within_a_quarter_of_a_second_are_one_event() {
         far.read(r#"data: {"changed":["trading","watchlists"]}"#, count).await;
     }
     assert!(begun.elapsed() >= Duration::from_millis(250), "{:?}", begun.elapsed());
-    // Nothing more comes until the heartbeat.
+    // No further event before the heartbeat.
     far.read("\n:\n\n", 1).await;
     assert_eq!(far.text.matches("event: account").count(), 2, "{}", far.text);
 }
@@ -381,7 +381,7 @@ async fn a_stream_checks_its_sign_in_when_one_may_have_ended() {
     site.core.access.revoke(ann.account_id, &Actor::Operator, "test", NOW).unwrap();
     assert!(of_ann.ended().await.contains("this account has been revoked"));
     assert!(site.core.access.sign_out(cookie, bob.account_id, NOW).unwrap());
-    // As the page does that signs out.
+    // The sign-out page does the same.
     site.core.check_streams();
     assert!(of_guest.ended().await.contains("signed out"));
     assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());

@@ -148,7 +148,7 @@ impl PolicyRequest {
             Some("history-candlesticks") if self.method == "GET" => "symbol=700.HK&period=day&count=1",
             Some("history") => "symbol=700.HK&resolution=1D&to=1794700000&countback=1",
             Some("symbols" | "marks") => "symbol=700.HK",
-            // Refused after authentication, because the answer has no end.
+            // Refused after authentication, because the response would not end.
             Some("live") => "symbol=700.HK",
             _ => "",
         };
@@ -461,7 +461,7 @@ async fn a_request_over_http_reads_the_market_clock_once() {
     let (mut number, mut answered) = (0, 0);
     for row in rows {
         let request = PolicyRequest { method: row.method, pattern: row.path, scope: String::new() };
-        // A stream has no end, and reads the clock again.
+        // A stream does not end, and reads the clock again.
         let queries: &[_] = if row.path == "/v1/live" { &["symbol=700.HK"] } else { &["", "symbol=700.HK"] };
         for symbol in queries {
             number += 1;

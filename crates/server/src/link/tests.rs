@@ -383,7 +383,7 @@ async fn an_idle_connection_is_closed_at_once_when_its_sign_in_ends() {
         assert!(core.access.end_sign_in(account.account_id, &ended.id, &by, NOW).unwrap());
         assert_eq!(of_ended.closed().await, (4, websocket(kind, 1008)));
         assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
-        // The other sign-in of the same account goes on.
+        // The other sign-in of the same account stays valid.
         of_other.request(1, 1, Vec::new()).await;
         assert!(matches!(of_other.see().await, Seen::Packet(Packet::Response { command: 1, .. })));
     }

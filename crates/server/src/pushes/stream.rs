@@ -71,7 +71,7 @@ pub(crate) struct EventStream {
     /// A running check of the credentials. Its result is the reason to end the stream, or `None` to
     /// continue.
     check: Option<oneshot::Receiver<Option<&'static str>>>,
-    /// How often streams had been asked for a check when the last one was started.
+    /// Number of requested checks at the start of the last check.
     checks: u64,
     shutdown: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     is_over: bool,
@@ -132,15 +132,15 @@ struct Clock {
     state: Option<&'static str>,
 }
 
-/// The states of the markets that the client knows.
+/// The states of the markets that were last sent to the client.
 #[derive(Debug, Default)]
 struct Markets {
     known: Vec<(Market, i32)>,
-    /// Market time of the last look.
+    /// Market time of the last check.
     at: Option<Timestamp>,
-    /// When a state may change next.
+    /// Next market time at which a state may change.
     until: Timestamp,
-    /// Machine time at which that is, unless the clock stands.
+    /// The corresponding machine time; `None` if the clock is stopped.
     look_at: Option<Instant>,
 }
 

@@ -1,5 +1,5 @@
 // Capital flow and distribution of the day next to the chart, for securities with stored trades.
-// Up to date while it is visible.
+// Kept up to date while it is visible.
 
 import { abbreviated, grouped, signed } from '../decimal.js';
 import { el } from '../dom.js';

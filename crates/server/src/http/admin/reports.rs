@@ -242,7 +242,7 @@ impl AdminRequest<'_> {
             error => problem(error),
         })?;
         if report == Report::Rates {
-            // Every account may have other totals.
+            // The totals of every account may have changed.
             self.site.core.listeners.news().all_changed(Subject::Trading);
         }
         Ok(Reported { rows, accounts })

@@ -200,7 +200,7 @@ fn may_change(admitted: &Admitted) -> Result<access::AccountId, Problem> {
     if account.terms.read_only { Err(Problem::read_only()) } else { Ok(account.id) }
 }
 
-/// Tells the other pages of an account that its lists have changed.
+/// Notifies the other pages of an account that its lists have changed.
 fn tell(site: &Site, account: access::AccountId) {
     site.core.listeners.news().changed(account, Subject::Watchlists);
 }
