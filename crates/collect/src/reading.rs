@@ -272,8 +272,8 @@ impl Run<'_> {
         self.commit(&[], &[MirrorReport { kind, symbol, content, at: now }])
     }
 
-    /// Removes a completed series. Derives corporate actions once the actual and the adjusted days
-    /// of the security are complete.
+    /// Removes a completed series. Derives corporate actions once both the unadjusted and the
+    /// adjusted daily candles of the security are complete.
     fn finish(&mut self, number: usize, outcome: &str) -> Result<(), CollectError> {
         let Some(place) = self.active.iter().position(|active| active.number == number) else {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Compares our adjusted days with those that a mirror has received. Sends no requests.
+//! Compares the adjusted daily candles computed from stored data with those that a mirror has
+//! received. Sends no requests.
 
 use history::HistoryError;
 use history::import::ImportError;

@@ -248,8 +248,8 @@ pub fn factors(
 }
 
 impl Factor {
-    /// Returns a factor that is not computed from a corporate action. Returns `None` if `factor` is
-    /// zero.
+    /// Creates a factor with the magnitude of `factor`, for an ex-date without a known corporate
+    /// action. Returns `None` if `factor` is zero.
     pub fn bare(ex_date: Date, factor: &Amount) -> Option<Factor> {
         let (numer, denom) = factor.fraction();
         let (numer, denom) = (numer.unsigned_abs().into(), denom.unsigned_abs().into());

@@ -65,8 +65,9 @@ impl Ending {
     }
 }
 
-/// Time range in which an order could change, both ends inclusive.
+/// When an order could change, which selects its journal entries.
 struct Life {
+    /// From submission to the last possible change, both ends inclusive.
     range: (Timestamp, Timestamp),
     /// Instants of the order's status changes, ascending.
     instants: Vec<Timestamp>,

@@ -200,7 +200,8 @@ pub const PUSH_QUEUE_MIN: usize = 2_048;
 /// Resource limits per account across all transports, or per address before sign-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Rate limit on quote commands other than history.
+    /// Rate and concurrency limits of commands. History requests have their own rate, and quote
+    /// subscriptions are not counted.
     pub calls: access::CallRule,
     /// Number of threads for requests that block on disk I/O, shared by all callers. At most
     /// [`THREADS_MAX`](crate::THREADS_MAX).

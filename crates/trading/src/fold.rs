@@ -127,7 +127,8 @@ impl Account {
     fn settle_later(&mut self, symbol: &Symbol, currency: Currency, amount: Money, settles_on: Date) {
         self.pay(currency, amount);
         let market = symbol.market();
-        // Receipts and payments are each combined into one amount per settlement date.
+        // Amounts with the same market, currency and settlement date are added up, receipts separately
+        // from payments.
         let is_same = |known: &&mut UnsettledAmount| {
             (known.market, known.currency, known.settles_on) == (market, currency, settles_on)
                 && known.amount.is_negative() == amount.is_negative()

@@ -84,8 +84,9 @@ pub(crate) fn cover_value(
     Money::from_units(share)
 }
 
-/// Rule (a): the available cash in the order's currency, plus any usable credit, must cover the
-/// cost of a buy.
+/// Rule (a): the reserve of a buy, including fees, must not exceed the available cash in the order's
+/// currency, plus the unused credit if `credit` allows it, plus the value released by closing a
+/// short position.
 fn rule_a(
     account: &Account,
     view: &MarketView<'_>,

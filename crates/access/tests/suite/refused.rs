@@ -134,7 +134,7 @@ fn refused_logins_beyond_sixty_a_minute_are_only_counted() {
 }
 
 #[test]
-fn removing_a_client_audits_the_ended_sign_ins() {
+fn unregistering_a_client_logs_revoked_tokens_per_account() {
     let fresh = fresh();
     let access = &fresh.access;
     let (alice, bob) = (

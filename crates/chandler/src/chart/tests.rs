@@ -369,7 +369,7 @@ fn half_rows_have_distinct_glyphs() {
 }
 
 #[test]
-fn labels_are_round_prices_with_exact_decimals() {
+fn labels_are_exact_multiples_of_a_round_step() {
     let of = |low, high| {
         let shown = [candle(Timestamp(0), [low, high, low, high], 0)];
         let labels = Scale::new(&shown, 12, 3).labels(12);

@@ -95,7 +95,7 @@ pub struct CopyLoad {
     pub last_error: Option<String>,
 }
 
-/// A change of the shared database by this or another process, as notified to a node.
+/// Notification that this or another process has changed the shared database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreNews {
     /// A batch was appended to the log of ingested batches.
