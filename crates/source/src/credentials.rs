@@ -68,11 +68,7 @@ impl Credentials {
                 ("x-timestamp", plain(&now_ms.to_string())),
             ],
         };
-        let region = match headers.iter().any(|(_, value)| value.expose().starts_with("us_")) {
-            true => "us",
-            false => "ap",
-        };
-        headers.push(("x-dc-region", plain(region)));
+        headers.push(("x-dc-region", plain(self.region())));
         let is_valid = |value: &SecretText| value.expose().bytes().all(|byte| (b' '..=b'~').contains(&byte));
         match headers.iter().all(|(_, value)| is_valid(value)) {
             true => Ok(headers),
@@ -81,6 +77,17 @@ impl Credentials {
                 message: "the app key or a token contains characters that cannot be sent".to_owned(),
             }),
         }
+    }
+
+    /// Returns the region of the account, which the prefix of any credential names.
+    fn region(&self) -> &'static str {
+        let texts = match self {
+            Credentials::Key { app_key, app_secret, access_token } => {
+                [app_key, app_secret.expose(), access_token.expose()]
+            }
+            Credentials::Bearer { client_id, access_token } => [client_id, access_token.expose(), ""],
+        };
+        if texts.iter().any(|text| text.starts_with("us_")) { "us" } else { "ap" }
     }
 }
 
@@ -133,6 +140,25 @@ mod tests {
             access_token: SecretText::new("hush"),
         };
         assert!(!format!("{key:?} {:?}", key.headers("/", 1)).contains("hush"));
+    }
+
+    #[test]
+    fn the_prefix_of_any_credential_selects_the_region() {
+        let region = |credentials: Credentials| {
+            let headers = credentials.headers("/", 1).unwrap();
+            headers.iter().find(|(name, _)| *name == "x-dc-region").unwrap().1.expose().to_owned()
+        };
+        let bearer = |token: &str| Credentials::Bearer {
+            client_id: "client".to_owned(),
+            access_token: SecretText::new(token),
+        };
+        let key = |secret: &str| Credentials::Key {
+            app_key: "key".to_owned(),
+            app_secret: SecretText::new(secret),
+            access_token: SecretText::new("ap_token"),
+        };
+        assert_eq!([region(bearer("us_token")), region(bearer("ap_token"))], ["us", "ap"]);
+        assert_eq!([region(key("us_secret")), region(key("secret"))], ["us", "ap"]);
     }
 
     #[test]
