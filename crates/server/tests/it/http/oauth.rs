@@ -468,7 +468,7 @@ async fn revoking_a_token_ends_the_sign_in_and_its_connections() {
     is(&house.post("/oauth2/revoke", &theirs).await, 400, "unauthorized_client");
     assert_eq!(house.business(&tokens).await, (401, 401_004));
     assert_eq!(house.business(&other).await, (200, 0));
-    assert_eq!(ended.closed().await.0, 3);
+    assert_eq!(ended.closed().await.0, 4);
     let answer: Result<TradingSessionsResponse, _> = stored.ask(8, &TradingSessionsResponse::default()).await;
     assert!(answer.is_ok());
 }
