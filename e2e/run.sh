@@ -60,27 +60,42 @@ browser() {
     rm -rf "$work/screenshots"
     # Two files concurrently: each has a separate server and browser. Every wait in them is bounded;
     # so is the whole.
-    (cd e2e/browser && timeout 1800 node --test --test-reporter=spec --test-concurrency=2 "$@")
+    cd e2e/browser
+    exec timeout 1800 node --test --test-reporter=spec --test-concurrency=2 "$@"
 }
 
-# Scenarios mostly wait: for processes to start, for databases, for each other. So those that start
-# separate PostgreSQL servers run in the background, concurrently with all others and the browser.
-# Their output is printed last.
+# Scenarios mostly wait: for processes to start, for databases, for each other. So the browser, and
+# scenarios that start separate PostgreSQL servers, run in the background, concurrently with all
+# others. Their output is printed last.
 SEVERAL="test_losing test_nodes test_postgres test_rolling"
-begin_several() {
+several() {
     # A short form of the tests with several nodes; `make lose` runs the rest.
-    (cd e2e/python && exec timeout 1800 "$python" -m unittest $SEVERAL) >"$work/several.log" 2>&1 &
-    several=$!
-    trap 'kill "$several" 2>/dev/null || true' EXIT
-    trap 'exit 130' INT TERM
+    cd e2e/python
+    exec timeout 1800 "$python" -m unittest $SEVERAL
 }
 
-end_several() {
-    code=0
-    wait "$several" || code=$?
+# Starts functions in the background. Each becomes the process of its tests, so that ending it ends
+# these.
+begun=
+begin() {
+    trap 'for one in $begun; do kill "${one#*:}" 2>/dev/null || true; done' EXIT
+    trap 'exit 130' INT TERM
+    for name in "$@"; do
+        "$name" >"$work/$name.log" 2>&1 &
+        begun="$begun $name:$!"
+    done
+}
+
+# Waits for them, and prints their output.
+end() {
+    failed=0
+    for one in $begun; do
+        wait "${one#*:}" || failed=1
+        cat "$work/${one%%:*}.log" >&2
+    done
+    begun=
     trap - EXIT
-    cat "$work/several.log" >&2
-    return "$code"
+    return "$failed"
 }
 
 scenarios() (
@@ -97,12 +112,11 @@ scenarios() (
 everything() {
     # Made once, for all.
     (cd e2e/python && "$python" -c 'import harness; harness.market()')
-    begin_several
-    failed=0
-    scenarios || failed=1
-    for other in "$@"; do "$other" || failed=1; done
-    end_several || failed=1
-    return "$failed"
+    begin several "$@"
+    code=0
+    scenarios || code=1
+    end || code=1
+    return "$code"
 }
 
 # For the benchmark, which also drives the browser.
