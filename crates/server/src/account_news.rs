@@ -10,7 +10,7 @@ use paper::Watched;
 
 use crate::mailbox::Mailbox;
 
-/// What has changed.
+/// The part of an account that has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// Orders, executions, positions or cash.
@@ -80,13 +80,13 @@ impl AccountNews {
     pub(crate) fn changed(&self, account: AccountId, subject: Subject) {
         // The list is cloned, so that waking a stream does not block other accounts.
         let followers = self.lock().get(&account).cloned().unwrap_or_default();
-        tell(&followers, subject);
+        notify(&followers, subject);
     }
 
     /// Notifies the streams of all accounts.
     pub(crate) fn all_changed(&self, subject: Subject) {
         let followers: Vec<Follower> = self.lock().values().flatten().cloned().collect();
-        tell(&followers, subject);
+        notify(&followers, subject);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<AccountId, Vec<Follower>>> {
@@ -94,7 +94,7 @@ impl AccountNews {
     }
 }
 
-fn tell(followers: &[Follower], subject: Subject) {
+fn notify(followers: &[Follower], subject: Subject) {
     for follower in followers.iter().filter(|follower| follower.subject == subject) {
         follower.changes.fetch_add(1, Ordering::AcqRel);
         follower.mailbox.wake();

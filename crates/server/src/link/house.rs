@@ -129,7 +129,7 @@ impl House {
     }
 
     /// Signs a program in to an account with OAuth, and returns the caller of its requests. Each
-    /// program needs an address of its own, because registrations are limited by address.
+    /// program needs a separate address, because registrations are limited by address.
     pub(super) fn oauth(&self, account: &Created, address: [u8; 4]) -> access::Caller {
         let (access, moment) = (&self.core.access, access::Moment { now: NOW, uptime: self.core.uptime() });
         let back = "http://127.0.0.1:60355/callback".to_owned();

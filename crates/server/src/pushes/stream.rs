@@ -482,7 +482,7 @@ impl FollowedAccount {
         Ok(FollowedAccount { subjects, pause_until: None })
     }
 
-    /// Writes what has changed. Returns when there may be the next event, if there is something.
+    /// Writes an event for each change. Returns the time of the next possible event, if there is one.
     fn write(&mut self, events: &mut Vec<u8>) -> Option<Instant> {
         if !self.subjects.iter().any(Following::has_changed) {
             return None;

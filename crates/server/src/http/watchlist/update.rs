@@ -114,7 +114,7 @@ pub(super) fn create(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let securities = priced(symbols, None, MembersChange::Add, site, &admitted)?;
     let created = site.core.access.create_watchlist(id, &name, &securities, admitted.now());
     let created = created.map_err(refused)?;
-    tell(site, id);
+    notify(site, id);
     Ok(envelope::success(Created { id: created.0.to_string() }))
 }
 
@@ -140,7 +140,7 @@ pub(super) fn update(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     };
     let updated = site.core.access.update_watchlist(id, group, name.as_ref(), members.as_ref(), now);
     updated.map_err(refused)?;
-    tell(site, id);
+    notify(site, id);
     Ok(envelope::success(Empty {}))
 }
 
@@ -150,7 +150,7 @@ pub(super) fn delete(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let remains = if purge == Some(true) { GroupRemains::Nothing } else { GroupRemains::Followed };
     let id = may_change(&admitted)?;
     site.core.access.delete_watchlist(id, group, remains).map_err(refused)?;
-    tell(site, id);
+    notify(site, id);
     Ok(envelope::success(Empty {}))
 }
 
@@ -165,7 +165,7 @@ pub(super) fn pin(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
     let symbols = symbols(&body.securities.ok_or_else(|| missing("securities"))?)?;
     let id = may_change(&admitted)?;
     site.core.access.pin_securities(id, &symbols, pin).map_err(refused)?;
-    tell(site, id);
+    notify(site, id);
     Ok(envelope::success(Empty {}))
 }
 
@@ -201,7 +201,7 @@ fn may_change(admitted: &Admitted) -> Result<access::AccountId, Problem> {
 }
 
 /// Notifies the other pages of an account that its lists have changed.
-fn tell(site: &Site, account: access::AccountId) {
+fn notify(site: &Site, account: access::AccountId) {
     site.core.listeners.news().changed(account, Subject::Watchlists);
 }
 
