@@ -35,8 +35,8 @@ pub enum ArchiveError {
     Read(#[from] io::Error),
     #[error("not readable as a ZIP archive: {0}")]
     Broken(&'static str),
-    #[error("a spreadsheet: save it as CSV")]
-    Spreadsheet,
+    #[error("an office document without an XLSX sheet: save the table as XLSX or CSV")]
+    OtherDocument,
     #[error("a ZIP archive of {0} files: at most {ENTRIES_MAX} are read")]
     Entries(usize),
     #[error("a ZIP archive of more than 4 GiB, or with more than 65535 files: unpack it")]
@@ -75,11 +75,12 @@ pub(crate) struct Entry {
 }
 
 /// Returns the tables in an archive, sorted by name. Returns an error if there are none, or if the
-/// archive is a spreadsheet.
+/// archive is a document of an office program.
 pub(crate) fn tables(file: &File) -> Result<Vec<Entry>, ArchiveError> {
     let mut entries = entries(file)?;
-    if entries.iter().any(|entry| entry.name == "[Content_Types].xml") {
-        return Err(ArchiveError::Spreadsheet);
+    let is_of_document = |entry: &Entry| matches!(entry.name.as_str(), "[Content_Types].xml" | "mimetype");
+    if entries.iter().any(is_of_document) {
+        return Err(ArchiveError::OtherDocument);
     }
     entries.retain(|entry| is_table(&entry.name));
     entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -99,7 +100,7 @@ fn is_table(name: &str) -> bool {
 }
 
 /// Returns all entries of the directory after checking them against the limits.
-fn entries(file: &File) -> Result<Vec<Entry>, ArchiveError> {
+pub(crate) fn entries(file: &File) -> Result<Vec<Entry>, ArchiveError> {
     if has_zip64_end(file)? {
         return Err(ArchiveError::Large);
     }

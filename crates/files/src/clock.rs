@@ -125,7 +125,7 @@ impl Clock {
                 wall_of_number(number / 1000)?
             }
             (RawTime::Number(_), Unit::Thousandths) => return Err(TimeFault::Fraction),
-            (RawTime::Ordered { first, year, seconds }, _) => {
+            (RawTime::Ordered { first, year, seconds, .. }, _) => {
                 let date = in_order(first, year, order)?;
                 seconds.map_or(RawTime::Date(date), |seconds| RawTime::Wall { date, seconds })
             }

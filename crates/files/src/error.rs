@@ -1,7 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use market::{Grain, Period};
+use market::{Grain, Period, Symbol};
 
 use crate::period;
 use crate::{COLUMNS_MAX, RECORDS_MAX, SYMBOLS_MAX};
@@ -13,6 +13,13 @@ pub struct FileError {
     pub path: PathBuf,
     #[source]
     pub problem: Problem,
+}
+
+/// A file does not name its security: the user has to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LacksSymbol {
+    /// The symbol that the file's name suggests.
+    pub perhaps: Option<Symbol>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -55,17 +62,27 @@ pub enum Problem {
     AmbiguousDecimals { line: u64, price: String },
     #[error("--map names the column {0:?}, which the file does not have")]
     Map(String),
-    #[error("no symbol: {0}")]
-    NoSymbol(String),
+    #[error("no symbol: {reason}; pass --symbol{}", perhaps.as_ref().map(|symbol| format!(" {symbol}")).unwrap_or_default())]
+    NoSymbol {
+        reason: String,
+        /// The symbol that the file's name suggests, although it does not decide it.
+        perhaps: Option<Symbol>,
+    },
+    #[error("line {line}: {reason}; pass --region to set the market of its tickers")]
+    Tickers { line: u64, reason: String },
+    #[error("no CSV, XLSX or Parquet files in this folder, nor in those inside it")]
+    EmptyFolder,
+    #[error("more than {} files to look through: name the folders to import", crate::FOLDER_FILES_MAX)]
+    LargeFolder,
+    #[error("folders more than {} levels deep: name the folders to import", crate::FOLDER_DEPTH_MAX)]
+    DeepFolder,
+    #[error(transparent)]
+    Workbook(#[from] crate::workbook::WorkbookError),
     #[error("more than {SYMBOLS_MAX} symbols")]
     Symbols,
     #[error("more than {RECORDS_MAX} rows")]
     Records,
-    #[error(
-        "looks like {} candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and \
-         longer ones are derived from them",
-        period::name(*.0)
-    )]
+    #[error("{}", other_period(*.0))]
     OtherPeriod(Period),
     /// The candles have a length that is not a supported period.
     #[error(
@@ -127,8 +144,33 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// Returns, for a file that does not name its security, the symbol that its name suggests.
+    pub fn lacks_symbol(&self) -> Option<LacksSymbol> {
+        match self {
+            Problem::NoSymbol { perhaps, .. } => Some(LacksSymbol { perhaps: perhaps.clone() }),
+            _ => None,
+        }
+    }
+
     pub(crate) fn at(self, path: &Path) -> FileError {
         FileError { path: path.to_path_buf(), problem: self }
+    }
+}
+
+/// Weeks, months, quarters and years are computed from days, and 2-hour candles from shorter ones, so
+/// that there is one source for each.
+fn other_period(period: Period) -> String {
+    match period {
+        Period::Calendar(_) => format!(
+            "looks like {} candles, which are computed from daily ones and not imported: export daily candles \
+             from the source, or pass --period day if each row is one day",
+            period::name(period)
+        ),
+        Period::Clock(_) => format!(
+            "looks like {} candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and \
+             longer ones are derived from them",
+            period::name(period)
+        ),
     }
 }
 

@@ -22,6 +22,10 @@ pub enum Vendor {
     Nasdaq,
     /// Downloads from investing.com.
     Investing,
+    /// Exports of MetaTrader 5.
+    Metatrader,
+    /// Text exports of TongDaXin, which have a title line above a Chinese header.
+    Tongdaxin,
 }
 
 impl Vendor {
@@ -37,17 +41,19 @@ impl Vendor {
             Vendor::Eastmoney => "eastmoney",
             Vendor::Nasdaq => "nasdaq",
             Vendor::Investing => "investing",
+            Vendor::Metatrader => "metatrader",
+            Vendor::Tongdaxin => "tongdaxin",
         }
     }
 
     pub(crate) fn spelling(self) -> Spelling {
         match self {
-            Vendor::Plain | Vendor::Tushare | Vendor::Investing => Spelling::Plain,
+            Vendor::Plain | Vendor::Tushare | Vendor::Investing | Vendor::Metatrader => Spelling::Plain,
             Vendor::Yahoo => Spelling::Yahoo,
             Vendor::Stooq => Spelling::Stooq,
             Vendor::Alpaca | Vendor::Massive | Vendor::Nasdaq => Spelling::BareUs,
             Vendor::Futu => Spelling::Prefixed,
-            Vendor::Eastmoney => Spelling::ChineseDigits,
+            Vendor::Eastmoney | Vendor::Tongdaxin => Spelling::ChineseDigits,
         }
     }
 
@@ -55,7 +61,7 @@ impl Vendor {
     /// use the end: the first candle of a day is stamped 09:31, and the last candle with the close.
     pub(crate) fn stamp(self) -> Stamp {
         match self {
-            Vendor::Tushare | Vendor::Futu | Vendor::Eastmoney => Stamp::End,
+            Vendor::Tushare | Vendor::Futu | Vendor::Eastmoney | Vendor::Tongdaxin => Stamp::End,
             _ => Stamp::Start,
         }
     }
@@ -88,6 +94,8 @@ pub(crate) struct CandleColumns {
     pub session: Option<usize>,
     /// Stooq's period column, which has the same value in every row.
     pub per: Option<usize>,
+    /// Whether the time column is named as one of dates.
+    pub is_dated: bool,
 }
 
 /// Columns of a table of single trades.
@@ -119,7 +127,8 @@ pub(crate) enum Kind {
     Suspensions(Vec<(&'static str, usize)>),
 }
 
-const SYMBOL: &[&str] = &["symbol", "ticker", "ts_code", "code", "s", "sym", "股票代码", "代码"];
+const SYMBOL: &[&str] =
+    &["symbol", "ticker", "ts_code", "code", "s", "sym", "股票代码", "证券代码", "代码", "代碼"];
 /// Names of time columns, in order of preference: a table with both `datetime` and `date` uses
 /// `datetime`.
 const TIME: &[&str] = &[
@@ -133,21 +142,64 @@ const TIME: &[&str] = &[
     "ts",
     "time",
     "时间",
+    "交易时间",
+    "zeitstempel",
+    "zeitpunkt",
     "trade_date",
     "date",
     "日期",
+    "交易日期",
+    "datum",
     "__index_level_0__",
 ];
-const OPEN: &[&str] = &["open", "o", "开盘", "开盘价"];
-const HIGH: &[&str] = &["high", "h", "最高", "最高价"];
-const LOW: &[&str] = &["low", "l", "最低", "最低价"];
-const CLOSE: &[&str] = &["close", "c", "close/last", "收盘", "收盘价"];
+/// Names of columns that together hold a time.
+const DATE_AND_CLOCK: [(&str, &str); 6] = [
+    ("date", "time"),
+    ("日期", "时间"),
+    ("日期", "時間"),
+    ("交易日期", "交易时间"),
+    ("datum", "zeit"),
+    ("datum", "uhrzeit"),
+];
+const OPEN: &[&str] = &[
+    "open",
+    "o",
+    "开盘",
+    "开盘价",
+    "開盤",
+    "開盤價",
+    "開市價",
+    "eröffnung",
+    "eröffn.",
+    "eröffnungskurs",
+    "eroeffnung",
+    "erster",
+];
+const HIGH: &[&str] =
+    &["high", "h", "最高", "最高价", "最高價", "hoch", "höchst", "höchstkurs", "hoechst", "tageshoch"];
+const LOW: &[&str] = &["low", "l", "最低", "最低价", "最低價", "tief", "tiefst", "tiefstkurs", "tagestief"];
+const CLOSE: &[&str] = &[
+    "close",
+    "c",
+    "close/last",
+    "收盘",
+    "收盘价",
+    "收盤",
+    "收盤價",
+    "收市價",
+    "schluss",
+    "schlusskurs",
+    "schluß",
+    "schlußkurs",
+];
 /// Names of a column that holds the close in a table with open, high and low, and the trade price
 /// in other tables.
-const PRICE_AS_CLOSE: &[&str] = &["price"];
-const VOLUME: &[&str] = &["volume", "vol", "v", "vol.", "成交量"];
-const TURNOVER: &[&str] = &["turnover", "amount", "成交额"];
-const VWAP: &[&str] = &["vwap", "vw"];
+const PRICE_AS_CLOSE: &[&str] = &["price", "last", "zuletzt"];
+/// German tables name the number of shares *Stück*, and then the turnover *Volumen*.
+const VOLUME: &[&str] =
+    &["stück", "stücke", "stueck", "stuecke", "volume", "vol", "v", "vol.", "成交量", "volumen"];
+const TURNOVER: &[&str] = &["turnover", "amount", "成交额", "成交額", "成交金额", "umsatz", "volumen"];
+const VWAP: &[&str] = &["vwap", "vw", "average", "wap"];
 const SESSION: &[&str] = &["session", "trade_session"];
 const PRICE: &[&str] = &["price", "last_done", "last", "px", "成交价", "成交价格"];
 const TRADE_VOLUME: &[&str] = &["volume", "vol", "v", "size", "qty", "quantity", "成交量"];
@@ -179,6 +231,14 @@ pub(crate) fn field_of(name: &str) -> Option<Field> {
     let fields =
         [Field::Open, Field::High, Field::Low, Field::Close, Field::Volume, Field::Turnover, Field::Vwap];
     fields.into_iter().find(|field| names_of(*field).contains(&name.as_str()))
+}
+
+/// Returns whether a line of cells has the names of prices, as the header of a candle table does.
+pub(crate) fn names_prices(names: &[String]) -> bool {
+    let mut found: Vec<Field> = names.iter().filter_map(|name| field_of(name)).collect();
+    found.retain(|field| matches!(field, Field::Open | Field::High | Field::Low | Field::Close));
+    found.dedup();
+    found.len() >= 3
 }
 
 /// Returns the time columns of a table, or `None` if it has none.
@@ -348,6 +408,7 @@ impl Header<'_> {
         if !missing.is_empty() {
             return Ok(Err(missing));
         }
+        let volume = self.field(Field::Volume, VOLUME);
         Ok(Ok(CandleColumns {
             symbol: self.field(Field::Symbol, SYMBOL),
             time,
@@ -355,11 +416,12 @@ impl Header<'_> {
             high,
             low,
             close,
-            volume: self.field(Field::Volume, VOLUME),
-            turnover: self.field(Field::Turnover, TURNOVER),
+            volume,
+            turnover: self.field(Field::Turnover, TURNOVER).filter(|column| Some(*column) != volume),
             vwap: self.field(Field::Vwap, VWAP),
             session: self.field(Field::Session, SESSION),
             per: self.first(&["per"]),
+            is_dated: matches!(time, TimeColumns::One(at) if self.is_date(at)),
         }))
     }
 
@@ -376,6 +438,12 @@ impl Header<'_> {
         })
     }
 
+    fn is_date(&self, column: usize) -> bool {
+        self.normal
+            .get(column)
+            .is_some_and(|name| matches!(name.as_str(), "trade_date" | "date" | "日期" | "交易日期"))
+    }
+
     fn time(&self) -> Option<TimeColumns> {
         if let (Some(date), Some(clock)) = (self.mapped(Field::Date), self.mapped(Field::Time)) {
             return Some(TimeColumns::DateAndClock(date, clock));
@@ -383,7 +451,7 @@ impl Header<'_> {
         if let Some(mapped) = self.mapped(Field::Time).or_else(|| self.mapped(Field::Date)) {
             return Some(TimeColumns::One(mapped));
         }
-        for (date, clock) in [("date", "time"), ("日期", "时间")] {
+        for (date, clock) in DATE_AND_CLOCK {
             if let (Some(date), Some(clock)) = (self.first(&[date]), self.first(&[clock])) {
                 return Some(TimeColumns::DateAndClock(date, clock));
             }
@@ -395,6 +463,7 @@ impl Header<'_> {
 
     fn vendor(&self) -> Vendor {
         let all = |names: &[&str]| names.iter().all(|name| self.has(name));
+        let has_any = |names: &[&str]| names.iter().any(|name| self.has(name));
         let written = |name: &str| self.raw.iter().any(|raw| raw.trim() == name);
         if self.has("ts_code") {
             Vendor::Tushare
@@ -406,8 +475,10 @@ impl Header<'_> {
             Vendor::Stooq
         } else if all(&["t", "o", "h", "l", "c"]) || all(&["timestamp", "trade_count", "vwap"]) {
             Vendor::Alpaca
-        } else if all(&["开盘", "收盘"]) {
+        } else if has_any(&["开盘", "开盘价"]) && has_any(&["收盘", "收盘价"]) {
             Vendor::Eastmoney
+        } else if self.has("tickvol") {
+            Vendor::Metatrader
         } else if self.has("close/last") {
             Vendor::Nasdaq
         } else if all(&["price", "open", "vol.", "change %"]) {

@@ -75,11 +75,20 @@ impl<'a> TextLine<'a> {
     }
 
     /// Parses the line's time, from one or two columns.
-    pub(crate) fn time(&self, columns: TimeColumns, times: &mut Times) -> Result<RawTime, TimeFault> {
-        match columns {
-            TimeColumns::One(column) => times.one(self.cell(column)),
-            TimeColumns::DateAndClock(date, clock) => times.two(self.cell(date), self.cell(clock)),
-        }
+    pub(crate) fn time(&self, columns: TimeColumns, times: &mut Times) -> Result<RawTime, RowFault> {
+        let (read, cells) = match columns {
+            TimeColumns::One(column) => (times.one(self.cell(column)), [column, usize::MAX]),
+            TimeColumns::DateAndClock(date, clock) => {
+                (times.two(self.cell(date), self.cell(clock)), [date, clock])
+            }
+        };
+        read.map_err(|fault| match fault {
+            TimeFault::Form => {
+                let text = cells.map(|column| lossy(self.cell(column))).join(" ");
+                RowFault::Row(TimeFault::of_text(text.trim_end()))
+            }
+            fault => fault.into(),
+        })
     }
 
     pub(crate) fn rejected(&self, symbol: Option<usize>, reason: String) -> Rejected {
@@ -159,6 +168,10 @@ impl TextRows {
                 continue;
             }
             let split = self.cells.split(text, self.delimiter);
+            // Exports of TongDaXin end with a comment.
+            if text.starts_with(b"#") && self.cells.len() == 1 && self.width > 1 {
+                continue;
+            }
             let line = TextLine { cells: &self.cells, text, width: self.width, number };
             match split {
                 Ok(()) => rows.of_line(&line, &mut chunk)?,

@@ -1,4 +1,4 @@
-//! Reads tables of many vendors, as CSV (plain, gzip, zstd or in ZIP archives) or Parquet, and
+//! Reads tables of many vendors, as CSV (plain, gzip, zstd or in ZIP archives), XLSX or Parquet, and
 //! writes our own tables as CSV, Parquet or Arrow IPC.
 //!
 //! A table is recognised by its header: candles of a dozen vendors, single trades, securities,
@@ -8,20 +8,24 @@
 //! session or a duplicate is acceptable. The crate opens only the given files and reads no clock.
 //!
 //! Start with [`open`] and [`CandleReader`]. `header.rs` determines the meaning of columns
-//! (`text_header.rs` without a header, `wide.rs` for several symbols side by side), `clock.rs`
-//! converts a time column to instants, and `sample.rs` and `period/` determine the period of the
-//! candles. [`CandleSink`] and [`TradeSink`] write files.
+//! (`text_header.rs` without a header, `wide.rs` for several symbols side by side), `file_name/` the
+//! symbol of a table without a symbol column, `clock.rs` converts a time column to instants, and
+//! `sample.rs` and `period/` determine the period of the candles. [`CandleSink`] and [`TradeSink`] write files.
 
 mod archive;
 mod cells;
 mod clock;
 mod columns;
+mod encoding;
 mod error;
 mod file_name;
 mod file_symbols;
+mod folder;
 mod header;
 mod input;
+mod lots;
 mod marks;
+mod not_a_table;
 mod number;
 mod opening;
 mod options;
@@ -41,14 +45,16 @@ mod time_words;
 mod trades;
 mod understood;
 mod wide;
+mod workbook;
 mod written;
 
 pub use archive::ArchiveError;
-pub use error::{FileError, Problem};
+pub use error::{FileError, LacksSymbol, Problem};
+pub use folder::tables_under;
 pub use header::Vendor;
 pub use input::Position;
 pub use opening::open;
-pub use options::{ColumnMap, Field, ParseOptionError, Ratio, ReadOptions, Scale, Stamp};
+pub use options::{ColumnMap, Field, GivenSymbol, ParseOptionError, Ratio, ReadOptions, Scale, Stamp};
 pub use period::{JudgedBy, JudgedPeriod};
 pub use reader::{CandleReader, Table};
 pub use records::{ActionRow, MarginRow, Records, SecurityRow, SuspensionRow};
@@ -58,6 +64,7 @@ pub use source::{read_bytes, tables_in};
 pub use time_words::{DateOrder, TimeFormat};
 pub use trades::{TradeBatch, TradeReader, TradeRow};
 pub use understood::{Basis, SymbolSource, TimesAre, Understood};
+pub use workbook::WorkbookError;
 pub use written::DecimalMark;
 
 /// Maximum line length of a text table, in bytes. Real rows have a few hundred bytes; without a
@@ -65,6 +72,10 @@ pub use written::DecimalMark;
 pub const LINE_MAX: usize = 64 * 1024;
 /// Maximum number of columns in a table.
 pub const COLUMNS_MAX: usize = 1024;
+/// Maximum depth of folders that are searched within a given one.
+pub const FOLDER_DEPTH_MAX: usize = 8;
+/// Maximum number of tables that are taken from a folder.
+pub const FOLDER_FILES_MAX: usize = 10_000;
 /// Maximum number of symbols in a file.
 pub const SYMBOLS_MAX: usize = 100_000;
 /// Maximum number of rows in a table of securities, actions, margins or suspensions, which is held in memory.

@@ -15,7 +15,7 @@ pub struct ReadOptions {
     pub region: Option<Region>,
     /// The security of a file without a symbol column. If `None`, the symbol is taken from the
     /// file's name.
-    pub symbol: Option<Symbol>,
+    pub symbol: Option<GivenSymbol>,
     /// Column names set by the user, which take precedence over the recognised names.
     pub map: Vec<(Field, String)>,
     /// Names of columns that are treated as absent.
@@ -26,12 +26,22 @@ pub struct ReadOptions {
     pub columns: Vec<String>,
     /// The decimal mark, for files where it is ambiguous.
     pub decimal: Option<DecimalMark>,
+    /// Factors set by the user. If neither volume nor turnover has one, vendors' lots are converted to
+    /// shares.
     pub scale: Scale,
     /// Whether a minute candle is stamped with its start or its end. `None` for the vendor's
     /// convention.
     pub stamp: Option<Stamp>,
     /// Whether to estimate the turnover from prices and volume if the file has none.
     pub estimate_turnover: bool,
+}
+
+/// The symbol that the user has set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GivenSymbol {
+    Whole(Symbol),
+    /// A ticker without a region, which depends on the other options and on the file.
+    Ticker(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +87,8 @@ pub struct Ratio {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseOptionError {
+    #[error(transparent)]
+    Symbol(#[from] market::ParseSymbolError),
     #[error(
         "{0:?} is not a column: symbol, time, date, open, high, low, close, volume, turnover, vwap and session are; of trades price, direction and type"
     )]
@@ -154,6 +166,38 @@ impl FromStr for Field {
     }
 }
 
+impl FromStr for GivenSymbol {
+    type Err = ParseOptionError;
+
+    fn from_str(text: &str) -> Result<GivenSymbol, ParseOptionError> {
+        let text = text.trim();
+        let wrong = match text.parse::<Symbol>() {
+            Ok(symbol) => return Ok(GivenSymbol::Whole(symbol)),
+            Err(wrong) => wrong,
+        };
+        let (ticker, class) = text.split_once(['-', '.']).unwrap_or((text, ""));
+        let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let is_ticker =
+            (1..=6).contains(&ticker.len()) && class.len() <= 1 && is_plain(ticker) && is_plain(class);
+        if is_ticker { Ok(GivenSymbol::Ticker(text.to_owned())) } else { Err(wrong.into()) }
+    }
+}
+
+impl std::fmt::Display for GivenSymbol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            GivenSymbol::Whole(symbol) => f.write_str(symbol.as_str()),
+            GivenSymbol::Ticker(ticker) => f.write_str(ticker),
+        }
+    }
+}
+
+impl From<Symbol> for GivenSymbol {
+    fn from(symbol: Symbol) -> GivenSymbol {
+        GivenSymbol::Whole(symbol)
+    }
+}
+
 impl FromStr for Stamp {
     type Err = ParseOptionError;
 
@@ -181,6 +225,13 @@ impl FromStr for DecimalMark {
 impl std::fmt::Display for Ratio {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.numer, self.denom)
+    }
+}
+
+impl Ratio {
+    /// Creates a factor from a whole number above zero.
+    pub(crate) const fn whole(factor: i128) -> Ratio {
+        Ratio { numer: factor, denom: 1 }
     }
 }
 

@@ -14,8 +14,8 @@ use crate::row::{RawChunk, RawRow};
 use crate::sample::read_sample;
 use crate::text::Rows;
 use crate::trades::TradeReader;
-use crate::understood::{Basis, TimesAre, Understood};
-use crate::{CandleBatch, CandleRow, DecimalMark, FileError, Problem, ReadOptions, Rejected, Stamp};
+use crate::understood::{TimesAre, Understood};
+use crate::{CandleBatch, CandleRow, DecimalMark, FileError, Problem, ReadOptions, Rejected, Scale, Stamp};
 
 /// A table, by its kind.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl CandleReader {
         })?;
         let mut clock = Clock::new(venues);
         let sample: Vec<&RawRow> = pending.iter().flat_map(|chunk| &chunk.rows).collect();
-        let (reading, judged) = read_sample(&sample, &rows.symbols, &mut clock, vendor, venues, options)?;
+        let (reading, judged) = read_sample(&sample, &rows, &mut clock, venues, options)?;
         let watch = (judged.by != JudgedBy::Option).then(|| Watch::new(judged.period, venues));
         let notes = first_notes(&rows, vendor, &reading, judged, options);
         let times = TimesAre::of(&sample, &reading);
@@ -110,6 +110,11 @@ impl CandleReader {
         self.reading.grain
     }
 
+    /// Returns the factors that are applied: the user's, or those that convert lots to shares.
+    pub fn scale(&self) -> Scale {
+        self.rows.numbers.scale
+    }
+
     pub fn vendor(&self) -> Vendor {
         self.rows.vendor
     }
@@ -123,7 +128,7 @@ impl CandleReader {
             times: self.times,
             order: self.reading.order,
             stamp: self.reading.stamp,
-            basis: Basis::of(self.rows.vendor),
+            basis: self.rows.basis,
             decimal: self.rows.numbers.mark,
             are_columns_guessed: self.rows.are_columns_guessed,
         }
@@ -138,6 +143,7 @@ impl CandleReader {
     /// Returns notes for the user about this file. The list is complete after the last batch.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
+        notes.extend(self.rows.symbols.note());
         let numbers = &self.rows.numbers;
         if numbers.rounded > 0 {
             notes.push(format!("prices or turnovers rounded to 6 decimals: {}", numbers.rounded));
@@ -237,10 +243,7 @@ impl CandleReader {
 
 /// Returns notes about everything that was guessed, except the period.
 fn guesses(rows: &Rows, options: &ReadOptions) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some(symbol) = &rows.guessed {
-        notes.push(format!("the symbol {symbol} is a guess from the file name; pass --symbol to set it"));
-    }
+    let mut notes = rows.notes.clone();
     if rows.are_columns_guessed {
         notes.push("there is no header; the columns are a guess; pass --columns to name them".to_owned());
     }
@@ -266,26 +269,20 @@ fn first_notes(
             period::name(perhaps)
         ));
     }
+    if judged.by == JudgedBy::FileName {
+        notes.push(format!(
+            "treated as {} candles by the file's name; pass --period to set it",
+            period::name(judged.period)
+        ));
+    }
     if reading.grain.is_own() && judged.by == JudgedBy::Steps {
         notes.push(format!(
             "treated as {} candles, a guess from the distance between rows; pass --period to set it",
             period::name(judged.period)
         ));
     }
-    let chinese = rows.symbols.symbols().iter().any(|symbol| symbol.market() == market::Market::Cn);
-    let unscaled = options.scale.volume.is_none() && options.scale.turnover.is_none();
     let daily = reading.grain == Grain::Day;
     match vendor {
-        // Tushare's daily API uses lots and thousands of yuan, its minute API shares and yuan.
-        Vendor::Tushare if daily && chinese && unscaled => notes.push(
-            "vol is in lots of 100 and amount in thousands of yuan in this export; imported unchanged; pass \
-             --scale volume=100,turnover=1000 to convert"
-                .to_owned(),
-        ),
-        Vendor::Eastmoney if chinese && unscaled => notes.push(
-            "成交量 is in lots of 100 in this export; imported unchanged; pass --scale volume=100 to convert"
-                .to_owned(),
-        ),
         Vendor::Yahoo if daily => {
             notes.push(
                 "if these prices are Yahoo's they are adjusted for splits already; import no splits for their dates"
@@ -301,6 +298,11 @@ fn first_notes(
                 "Futu's prices are forward-adjusted unless they were requested with autype NONE".to_owned(),
             );
         }
+        Vendor::Metatrader if !daily => notes.push(
+            "MetaTrader's times are those of the broker's server; rows outside the market's sessions are \
+             quarantined"
+                .to_owned(),
+        ),
         _ => {}
     }
     if !daily && options.stamp.is_none() && reading.stamp == Stamp::End {

@@ -5,9 +5,9 @@ use market::{Grain, Venues};
 use crate::clock::{Clock, DayOf, Reading, Unit};
 use crate::period::{self, JudgeContext, JudgedBy, JudgedPeriod, Stamp, Stamps};
 use crate::row::RawRow;
-use crate::spelling::SymbolTable;
+use crate::text::Rows;
 use crate::time::{DAY, RawTime, date_of_number};
-use crate::{DateOrder, Problem, ReadOptions, TimeFormat, Vendor};
+use crate::{DateOrder, Problem, ReadOptions, TimeFormat};
 
 /// One sampled row: its symbol, and its time in local time and UTC.
 struct SampledRow {
@@ -18,14 +18,16 @@ struct SampledRow {
     utc: Option<i64>,
 }
 
+/// Determines the time format and the period of a candle table. The period in the file's name
+/// decides where the rows do not.
 pub(crate) fn read_sample(
     rows: &[&RawRow],
-    symbols: &SymbolTable,
+    of: &Rows,
     clock: &mut Clock,
-    vendor: Vendor,
     venues: &Venues,
     options: &ReadOptions,
 ) -> Result<(Reading, JudgedPeriod), Problem> {
+    let (symbols, vendor, named) = (&of.symbols, of.vendor, of.named_period);
     let times: Vec<RawTime> = rows.iter().map(|row| row.time).collect();
     let unit = unit_of(&times);
     let order = order_of(rows.iter().map(|row| (row.line, row.time)), options)?;
@@ -73,8 +75,11 @@ pub(crate) fn read_sample(
     // A UTC midnight means the UTC date, even if the local date differs.
     let local = |s: &SampledRow| if day_of == DayOf::Utc { s.utc.unwrap_or(s.local) } else { s.local };
     let mut rows: Vec<Stamp> = seen.iter().map(|s| Stamp { symbol: s.symbol, local: local(s) }).collect();
-    let judged = period::judge(&mut rows, stamps, JudgeContext { venues, symbols: symbols.symbols() })?;
+    let judged = period::judge(&mut rows, stamps, JudgeContext { venues, symbols: symbols.symbols() });
+    let judged = period::with_name(judged, named, &rows, stamps)?;
     let grain = period::importable(judged.period)?;
+    // Days with a time of day, such as that of the open, are dated by it.
+    let day_of = if grain == Grain::Day && stamps == Stamps::Times { DayOf::Local } else { day_of };
     Ok((reading(grain, day_of), judged))
 }
 
@@ -129,6 +134,7 @@ fn order_of(
         (None, ..) => Ok(None),
         (_, Some(_), None) => Ok(Some(DateOrder::DayFirst)),
         (_, None, Some(_)) => Ok(Some(DateOrder::MonthFirst)),
+        (Some((_, RawTime::Ordered { has_points: true, .. })), None, None) => Ok(Some(DateOrder::DayFirst)),
         // If some rows have the day first and others the month, dates with two numbers up to 12 are
         // ambiguous.
         (_, Some(day_first), Some(month_first)) => Err(Problem::DatesOfBothOrders { month_first, day_first }),

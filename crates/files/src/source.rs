@@ -7,6 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::archive::{self, ArchiveError, Entry};
+use crate::encoding::decoded;
+use crate::not_a_table;
+use crate::workbook;
 use crate::{FileError, LINE_MAX, Problem};
 
 /// Number of bytes read from the file so far, before decompression.
@@ -46,7 +49,7 @@ pub fn tables_in(path: &Path) -> Result<Vec<PathBuf>, FileError> {
             return Ok(vec![path.to_owned()]);
         }
         let mut file = File::open(path)?;
-        if !begins_as_zip(&first_bytes(&mut file)?) {
+        if !begins_as_zip(&first_bytes(&mut file)?) || workbook::entries_of(&file)?.is_some() {
             return Ok(vec![path.to_owned()]);
         }
         Ok(archive::tables(&file)?.iter().map(|entry| path.join(&entry.name)).collect())
@@ -82,8 +85,8 @@ fn in_archive(path: &Path) -> Option<Result<(File, Entry), ArchiveError>> {
 }
 
 fn first_bytes(file: &mut File) -> io::Result<Vec<u8>> {
-    let mut magic = Vec::with_capacity(8);
-    file.by_ref().take(8).read_to_end(&mut magic)?;
+    let mut magic = Vec::with_capacity(16);
+    file.by_ref().take(16).read_to_end(&mut magic)?;
     file.rewind()?;
     Ok(magic)
 }
@@ -95,10 +98,20 @@ fn begins_as_zip(magic: &[u8]) -> bool {
 }
 
 /// Opens a table in an archive.
-fn open_entry(file: File, entry: &Entry) -> Result<(Source, u64), Problem> {
+fn open_entry(path: &Path, file: File, entry: &Entry) -> Result<(Source, u64), Problem> {
     let consumed = Consumed::default();
     let reader = entry.open(file, |inner| Counted { inner, consumed: consumed.clone() })?;
-    Ok((Source::Text(text_lines(reader, consumed)?), entry.packed))
+    Ok((Source::Text(text_lines(path, reader, consumed)?), entry.packed))
+}
+
+/// Opens a sheet of a workbook. The position of its reader includes the workbook's other parts.
+fn open_workbook(file: &File, entries: &[Entry], bytes: u64) -> Result<(Source, u64), Problem> {
+    let consumed = Consumed::default();
+    let sheet = workbook::open(file, entries, |inner| Counted { inner, consumed: consumed.clone() })?;
+    let mut lines = Lines::new(sheet.text, consumed);
+    lines.notes.push(sheet.note);
+    lines.fill()?;
+    Ok((Source::Text(lines), bytes))
 }
 
 /// Opens a file and detects its type by its first bytes, because extensions are unreliable: many
@@ -107,7 +120,7 @@ fn open_entry(file: File, entry: &Entry) -> Result<(Source, u64), Problem> {
 pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
     if let Some(found) = in_archive(path) {
         let (file, entry) = found?;
-        return open_entry(file, &entry);
+        return open_entry(path, file, &entry);
     }
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
@@ -126,10 +139,16 @@ pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
         return Err(Problem::Parquet("it does not start like a Parquet file".to_owned()));
     }
     if begins_as_zip(&magic) {
+        if let Some(entries) = workbook::entries_of(&file)? {
+            return open_workbook(&file, &entries, metadata.len());
+        }
         return match archive::tables(&file)?.as_slice() {
-            [only] => open_entry(file, only),
+            [only] => open_entry(path, file, only),
             several => Err(ArchiveError::Several(several.len()).into()),
         };
+    }
+    if let Some(what) = not_a_table::format_of(&magic) {
+        return Err(refuse(what));
     }
     let consumed = Consumed::default();
     let counted = Counted { inner: file, consumed: consumed.clone() };
@@ -141,13 +160,9 @@ pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             Box::new(Inflated::new(zstd::stream::read::Decoder::new(counted)?, metadata.len()))
         }
-        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => {
-            return Err(refuse("an Arrow file: Arrow is written, not read; convert it to Parquet"));
-        }
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Err(refuse("UTF-16 text: save it as UTF-8")),
         _ => Box::new(counted),
     };
-    Ok((Source::Text(text_lines(reader, consumed)?), metadata.len()))
+    Ok((Source::Text(text_lines(path, reader, consumed)?), metadata.len()))
 }
 
 /// Reader of a decompressed file, with the same limits against decompression bombs as for archives.
@@ -176,18 +191,23 @@ impl<R: Read> Read for Inflated<R> {
     }
 }
 
-fn text_lines(reader: Box<dyn Read + Send>, consumed: Consumed) -> Result<Lines, Problem> {
-    let mut lines = Lines::new(reader, consumed);
+fn text_lines(path: &Path, reader: Box<dyn Read + Send>, consumed: Consumed) -> Result<Lines, Problem> {
+    let decoded = decoded(reader)?;
+    let mut lines = Lines::new(decoded.text, consumed);
+    lines.notes.extend(decoded.encoding.map(|name| format!("the text is in {name} and was decoded")));
     lines.fill()?;
-    if lines.buffered().is_empty() {
+    let head = lines.buffered().get(..lines.buffered().len().min(4096)).unwrap_or_default();
+    if head.is_empty() {
         return Err(Problem::Empty);
     }
-    // UTF-8 tables contain no NUL bytes, so this is binary data, or UTF-16 without a byte order
-    // mark.
-    if lines.buffered().iter().take(4096).any(|b| *b == 0) {
-        return Err(refuse("binary data, and neither Parquet, gzip nor zstd: is this a table?"));
+    // Tables contain no NUL bytes.
+    if head.contains(&0) {
+        return Err(refuse(not_a_table::binary(path)));
     }
-    Ok(lines)
+    match not_a_table::text_format_of(&String::from_utf8_lossy(head)) {
+        Some(what) => Err(refuse(what)),
+        None => Ok(lines),
+    }
 }
 
 fn refuse(what: &str) -> Problem {
@@ -208,6 +228,8 @@ pub(crate) struct Lines {
     number: u64,
     /// Offset of the last returned line in the buffer.
     line_start: usize,
+    /// Notes for the user about how the text was found in the file.
+    pub(crate) notes: Vec<String>,
 }
 
 impl std::fmt::Debug for Lines {
@@ -219,7 +241,17 @@ impl std::fmt::Debug for Lines {
 impl Lines {
     fn new(reader: Box<dyn Read + Send>, consumed: Consumed) -> Lines {
         let buffer = vec![0; BUFFER].into_boxed_slice();
-        Lines { reader, consumed, buffer, start: 0, end: 0, ended: false, number: 0, line_start: 0 }
+        Lines {
+            reader,
+            consumed,
+            buffer,
+            start: 0,
+            end: 0,
+            ended: false,
+            number: 0,
+            line_start: 0,
+            notes: Vec::new(),
+        }
     }
 
     /// Returns the number of the last returned line, starting at 1.

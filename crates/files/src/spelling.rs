@@ -33,6 +33,8 @@ pub(crate) struct SymbolTable {
     /// The last symbol's text, cached because consecutive rows mostly have the same symbol.
     last_text: Vec<u8>,
     last: Option<u32>,
+    /// The first symbol whose region was assumed by the form of its ticker.
+    presumed: Option<Symbol>,
 }
 
 #[derive(Debug)]
@@ -51,11 +53,18 @@ impl SymbolTable {
             by_text: HashMap::new(),
             last_text: Vec::new(),
             last: None,
+            presumed: None,
         }
     }
 
     pub(crate) fn symbols(&self) -> &[Symbol] {
         &self.symbols
+    }
+
+    /// Returns a note for the user if the regions of tickers were assumed.
+    pub(crate) fn note(&self) -> Option<String> {
+        let symbol = self.presumed.as_ref()?;
+        Some(format!("tickers without a market were completed, as in {symbol}; pass --region to set it"))
     }
 
     pub(crate) fn market(&self, index: u32) -> Market {
@@ -106,10 +115,41 @@ impl SymbolTable {
         Ok(index)
     }
 
-    fn parse(&self, text: &[u8]) -> Result<Symbol, String> {
-        let text = std::str::from_utf8(text).map_err(|_| "symbol is not UTF-8".to_owned())?;
-        parse_symbol(text.trim(), self.spelling, self.region)
+    fn parse(&mut self, text: &[u8]) -> Result<Symbol, String> {
+        let text = std::str::from_utf8(text).map_err(|_| "symbol is not UTF-8".to_owned())?.trim();
+        let read = parse_symbol(text, self.spelling, self.region);
+        // Words in lower case are rather other text than tickers.
+        let is_ticker = read.is_err() && !text.bytes().any(|byte| byte.is_ascii_lowercase());
+        match is_ticker.then(|| presumed(text)).flatten() {
+            Some(symbol) => {
+                self.presumed.get_or_insert_with(|| symbol.clone());
+                Ok(symbol)
+            }
+            None => read,
+        }
     }
+}
+
+/// Completes a ticker without a region by its form: letters are of the US, six digits of a mainland
+/// range of Shanghai or Shenzhen, and five digits, or four with a leading zero, of Hong Kong. Returns
+/// `None` for other text.
+pub(crate) fn presumed(text: &str) -> Option<Symbol> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let region = match text.len() {
+            6 if ["5", "60", "68", "90"].iter().any(|range| text.starts_with(range)) => Region::Sh,
+            // Other ranges are also months, such as 202401.
+            6 if ["00", "15", "16", "30"].iter().any(|range| text.starts_with(range)) => Region::Sz,
+            5 => Region::Hk,
+            4 if text.starts_with('0') => Region::Hk,
+            _ => return None,
+        };
+        return Symbol::new(text, region).ok();
+    }
+    let (ticker, class) = text.split_once(['-', '.']).unwrap_or((text, "A"));
+    let is_letters = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_ticker =
+        (1..=5).contains(&ticker.len()) && class.len() == 1 && is_letters(ticker) && is_letters(class);
+    is_ticker.then(|| Symbol::new(&class_share(text, Region::Us, Spelling::Yahoo), Region::Us).ok()).flatten()
 }
 
 /// Parses a symbol in a vendor's spelling.

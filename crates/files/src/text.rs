@@ -1,6 +1,6 @@
 //! Converts the rows of a candle table.
 
-use market::{Grain, Symbol};
+use market::{Grain, Period, Symbol};
 
 use crate::cells::lossy;
 use crate::columns::with_cell;
@@ -13,7 +13,7 @@ use crate::session::Sessions;
 use crate::spelling::SymbolTable;
 use crate::time::RawTime;
 use crate::time_words::Times;
-use crate::understood::SymbolSource;
+use crate::understood::{Basis, SymbolSource};
 use crate::{Problem, Rejected};
 
 /// Converts rows of text and Parquet tables to numbers.
@@ -26,9 +26,12 @@ pub(crate) struct Rows {
     pub symbols: SymbolTable,
     /// Index of the symbol of every row, for a table without a symbol column.
     pub fixed: u32,
-    /// The symbol in `fixed`, if it was guessed.
-    pub guessed: Option<Symbol>,
     pub symbol_source: SymbolSource,
+    pub basis: Basis,
+    /// The period in the file's name or title, for rows that do not show theirs.
+    pub named_period: Option<Period>,
+    /// Notes for the user about how the table was found and interpreted.
+    pub notes: Vec<String>,
     /// The symbols of a table with several symbols side by side, each with its columns. Empty for
     /// other tables.
     pub wide: Vec<(u32, CandleColumns)>,
@@ -87,7 +90,7 @@ impl TableRows for Rows {
             chunk.consumed += 1;
             let row = line
                 .check_width()
-                .and_then(|()| Ok(line.time(columns.time, &mut self.times)?))
+                .and_then(|()| line.time(columns.time, &mut self.times))
                 .and_then(|time| self.of_columns(columns, *symbol, time, line));
             chunk.push(row, |reason| {
                 let symbol = self.symbols.symbols().get(*symbol as usize).map(Symbol::to_string);

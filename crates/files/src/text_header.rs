@@ -3,7 +3,7 @@
 use market::parse_scaled;
 
 use crate::cells::{Cells, OpenQuote, lossy};
-use crate::header::normal;
+use crate::header::{names_prices, normal};
 use crate::source::Lines;
 use crate::time::{DayCount, RawTime, parse_time};
 use crate::wide::{self, WideColumn};
@@ -21,6 +21,8 @@ pub(crate) struct TextHeader {
     /// The columns of a table with two header levels and several tickers.
     pub wide: Vec<WideColumn>,
     pub origin: NamesFrom,
+    /// The text above the header, if there is any.
+    pub title: Option<String>,
 }
 
 /// The source of the column names.
@@ -39,6 +41,8 @@ pub(crate) enum NamesFrom {
 const DELIMITERS: [u8; 4] = [b',', b'|', b'\t', b';'];
 /// Maximum number of blank and comment lines above the header.
 const PREAMBLE_MAX: usize = 100;
+/// Maximum number of other lines above the header, such as a title.
+const TITLE_MAX: usize = 10;
 
 pub(crate) fn read(lines: &mut Lines, options: &ReadOptions) -> Result<TextHeader, Problem> {
     let mut skipped = 0;
@@ -49,8 +53,7 @@ pub(crate) fn read(lines: &mut Lines, options: &ReadOptions) -> Result<TextHeade
             skipped += 1;
             continue;
         }
-        let count = |delimiter: u8| line.iter().filter(|b| **b == delimiter).count();
-        let delimiter = DELIMITERS.into_iter().max_by_key(|d| count(*d)).unwrap_or(b',');
+        let delimiter = delimiter_of(line);
         break (split(line, delimiter)?, delimiter);
     };
     let line = lines.number();
@@ -61,6 +64,7 @@ pub(crate) fn read(lines: &mut Lines, options: &ReadOptions) -> Result<TextHeade
         symbol: None,
         wide: Vec::new(),
         origin,
+        title: None,
     };
     if !options.columns.is_empty() {
         lines.unread();
@@ -69,12 +73,49 @@ pub(crate) fn read(lines: &mut Lines, options: &ReadOptions) -> Result<TextHeade
     if has_second_level(&names, lines, delimiter) {
         return two_levels(lines, names, delimiter);
     }
+    if let Some(header) = below_title(&names, lines)? {
+        return Ok(header);
+    }
     lines.unread();
     if let Some(guessed) = guess(&names, lines, delimiter) {
         return Ok(plain(guessed?, NamesFrom::Guess));
     }
     lines.next()?;
     Ok(plain(names, NamesFrom::File))
+}
+
+fn delimiter_of(line: &[u8]) -> u8 {
+    let count = |delimiter: u8| line.iter().filter(|b| **b == delimiter).count();
+    DELIMITERS.into_iter().max_by_key(|d| count(*d)).unwrap_or(b',')
+}
+
+/// Reads a header below a title, as in exports of TongDaXin and in workbooks. Returns `None` if the
+/// first line is the header, or if there is none among the next lines.
+fn below_title(first: &[String], lines: &mut Lines) -> Result<Option<TextHeader>, Problem> {
+    if names_prices(first) {
+        return Ok(None);
+    }
+    let found = lines
+        .upcoming()
+        .take(TITLE_MAX)
+        .position(|(_, line)| split(line, delimiter_of(line)).is_ok_and(|names| names_prices(&names)));
+    let Some(found) = found else { return Ok(None) };
+    let words: Vec<&str> = first.iter().flat_map(|cell| cell.split_whitespace()).collect();
+    let title = Some(words.join(" ")).filter(|title| !title.is_empty());
+    for _ in 0..found {
+        lines.next()?;
+    }
+    let Some(line) = lines.next()? else { return Ok(None) };
+    let delimiter = delimiter_of(line);
+    Ok(Some(TextHeader {
+        names: split(line, delimiter)?,
+        delimiter,
+        line: lines.number(),
+        symbol: None,
+        wide: Vec::new(),
+        origin: NamesFrom::File,
+        title,
+    }))
 }
 
 fn split(line: &[u8], delimiter: u8) -> Result<Vec<String>, Problem> {
@@ -138,7 +179,7 @@ fn two_levels(lines: &mut Lines, mut first: Vec<String>, delimiter: u8) -> Resul
         *name = index.unwrap_or_else(|| "Date".to_owned());
     }
     let wide = if symbol.is_some() { Vec::new() } else { columns };
-    Ok(TextHeader { names: first, delimiter, line, symbol, wide, origin: NamesFrom::File })
+    Ok(TextHeader { names: first, delimiter, line, symbol, wide, origin: NamesFrom::File, title: None })
 }
 
 /// Maximum number of rows that are checked before a guess is accepted.

@@ -1,6 +1,9 @@
 //! Parses the text of time cells, before the format of the whole file is known.
 
+use std::sync::OnceLock;
+
 use jiff::civil::Date;
+use market::{Market, Zone};
 
 use crate::time_words::parse_words;
 
@@ -22,6 +25,8 @@ pub(crate) enum RawTime {
         first: [u8; 2],
         year: i16,
         seconds: Option<i32>,
+        /// Whether it is written with points, as where the day is first: 02.01.2024.
+        has_points: bool,
     },
     /// Unix time in an unknown unit, or a date in digits.
     Number(i64),
@@ -45,7 +50,7 @@ impl std::fmt::Display for RawTime {
 pub(crate) enum TimeFault {
     #[error("time is empty")]
     Empty,
-    #[error("time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format")]
+    #[error("cannot be read as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format")]
     Form,
     #[error("time does not match --time-format")]
     Pattern,
@@ -57,6 +62,16 @@ pub(crate) enum TimeFault {
     Range,
     #[error("no candle of this length ends at this time")]
     End,
+}
+
+impl TimeFault {
+    /// Describes a cell that is not a time.
+    pub(crate) fn of_text(text: &str) -> String {
+        let text: String = text.chars().take(40).collect();
+        format!(
+            "cannot read {text:?} as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format"
+        )
+    }
 }
 
 /// Converts between dates and day numbers. The last conversion is cached, because consecutive rows
@@ -136,8 +151,8 @@ pub(crate) fn parse_date_and_time(
     let date = match parse_time(date, days)? {
         RawTime::Date(date) => date,
         RawTime::Number(number) => date_of_number(number)?,
-        RawTime::Ordered { first, year, seconds: None } if !clock.is_empty() => {
-            return Ok(RawTime::Ordered { first, year, seconds: Some(clock_of(clock)?) });
+        RawTime::Ordered { first, year, seconds: None, has_points } if !clock.is_empty() => {
+            return Ok(RawTime::Ordered { first, year, seconds: Some(clock_of(clock)?), has_points });
         }
         whole => return Ok(whole),
     };
@@ -183,13 +198,30 @@ pub(crate) fn clock_of_number(number: i64) -> Result<i32, TimeFault> {
 pub(crate) fn after_date(date: Date, rest: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
     let clock = match rest {
         [] => return Ok(RawTime::Date(date)),
-        [b' ' | b'T' | b't', clock @ ..] => clock,
+        // Interactive Brokers writes two spaces between date and time.
+        [b' ' | b'T' | b't', clock @ ..] => clock.trim_ascii_start(),
         _ => return Err(TimeFault::Form),
     };
     let (seconds, zone) = parse_half_day(parse_clock(clock)?)?;
+    if let Some(zone) = market_zone(zone) {
+        return Ok(RawTime::Instant(zone.instant(date, i64::from(seconds)).0));
+    }
     match parse_offset(zone)? {
         None => Ok(RawTime::Wall { date, seconds }),
         Some(offset) => Ok(RawTime::Instant(days.of(date) * DAY + i64::from(seconds) - offset)),
+    }
+}
+
+/// Returns the time zone of a market by its name, as in `20260313  09:30:00 US/Eastern`.
+fn market_zone(text: &[u8]) -> Option<&'static Zone> {
+    static ZONES: OnceLock<[Zone; 3]> = OnceLock::new();
+    let name = text.strip_prefix(b" ").filter(|name| name.first().is_some_and(u8::is_ascii_alphabetic))?;
+    let [us, hk, cn] = ZONES.get_or_init(|| [Market::Us, Market::Hk, Market::Cn].map(Zone::of));
+    match name {
+        b"US/Eastern" | b"America/New_York" => Some(us),
+        b"Hongkong" | b"Asia/Hong_Kong" => Some(hk),
+        b"PRC" | b"Asia/Shanghai" => Some(cn),
+        _ => None,
     }
 }
 

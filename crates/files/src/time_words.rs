@@ -172,7 +172,8 @@ pub(crate) fn parse_words(text: &[u8], days: &mut DayCount) -> Result<RawTime, T
                     return Err(TimeFault::Form);
                 }
             };
-            Ok(RawTime::Ordered { first: [a, b], year, seconds: of_day })
+            let has_points = text.split(' ').next().is_some_and(|date| date.contains('.'));
+            Ok(RawTime::Ordered { first: [a, b], year, seconds: of_day, has_points })
         }
         [Part::Month(month), Part::Number(day), Part::Year(year)]
         | [Part::Number(day), Part::Month(month), Part::Year(year)]

@@ -45,8 +45,8 @@ pub(crate) struct TradeRows {
     pub symbols: SymbolTable,
     /// Index of the symbol of every row, for a table without a symbol column.
     pub fixed: u32,
-    /// The symbol in `fixed`, if it was guessed.
-    pub guessed: Option<Symbol>,
+    /// Notes for the user about how the table was found and interpreted.
+    pub notes: Vec<String>,
     pub numbers: Numbers,
     pub times: Times,
 }
@@ -88,10 +88,8 @@ impl TradeReader {
 
     /// Returns notes for the user about this file. The list is complete after the last batch.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if let Some(symbol) = &self.rows.guessed {
-            notes.push(format!("the symbol {symbol} is a guess from the file name; pass --symbol to set it"));
-        }
+        let mut notes = self.rows.notes.clone();
+        notes.extend(self.rows.symbols.note());
         if self.rows.columns.direction.is_none() {
             notes.push("there is no direction column; sides are inferred by the tick rule".to_owned());
         }

@@ -30,6 +30,8 @@ pub enum SymbolSource {
     Column,
     Header,
     Option,
+    /// The user has set a ticker, and its region was assumed.
+    TickerOption,
     /// The file's name is a symbol with its region, or a ticker and the user has set the region.
     FileName,
     /// The file's name is a ticker, and its region was assumed.
@@ -40,7 +42,10 @@ pub enum SymbolSource {
 
 impl SymbolSource {
     pub fn is_guess(self) -> bool {
-        matches!(self, SymbolSource::FileNameWithoutRegion | SymbolSource::WordOfFileName)
+        matches!(
+            self,
+            SymbolSource::TickerOption | SymbolSource::FileNameWithoutRegion | SymbolSource::WordOfFileName
+        )
     }
 }
 
@@ -105,6 +110,8 @@ impl Basis {
             Vendor::Yahoo | Vendor::Nasdaq | Vendor::Investing => Basis::SplitAdjusted,
             Vendor::Futu => Basis::ForwardAdjusted,
             Vendor::Plain
+            | Vendor::Metatrader
+            | Vendor::Tongdaxin
             | Vendor::Stooq
             | Vendor::Alpaca
             | Vendor::Massive

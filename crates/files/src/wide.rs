@@ -131,5 +131,6 @@ fn of_ticker(
         vwap: of(Field::Vwap),
         session: None,
         per: None,
+        is_dated: false,
     })
 }

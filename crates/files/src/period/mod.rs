@@ -32,6 +32,8 @@ pub enum JudgedBy {
     Option,
     /// Inferred from the steps between rows.
     Steps,
+    /// Taken from the file's name, because the rows do not decide.
+    FileName,
     /// Assumed, because there are too few rows to infer the period. `perhaps` is the longer period
     /// that these rows suggest, if any.
     Default { perhaps: Option<Period> },
@@ -82,6 +84,30 @@ impl JudgeContext<'_> {
 /// others and cannot be imported.
 pub(crate) fn importable(period: Period) -> Result<Grain, Problem> {
     Grain::of_rows(period).ok_or(Problem::OtherPeriod(period))
+}
+
+/// Applies the period in a file's name where the rows do not decide: if they are few, if all have
+/// the same time of day, or if a longer period is as likely. Rows that contradict a name win.
+pub(crate) fn with_name(
+    judged: Result<JudgedPeriod, Problem>,
+    named: Option<Period>,
+    rows: &[Stamp],
+    stamps: Stamps,
+) -> Result<JudgedPeriod, Problem> {
+    let Some(named) = named else { return judged };
+    let of_name = Ok(JudgedPeriod { period: named, by: JudgedBy::FileName });
+    let is_clock = named.is_clock();
+    let date = |row: &Stamp| (row.symbol, row.local.div_euclid(DAY));
+    let is_one_a_day = || rows.windows(2).all(|pair| matches!(pair, [a, b] if date(a) != date(b)));
+    match judged {
+        Ok(JudgedPeriod { by: JudgedBy::Default { .. }, .. }) if is_clock == (stamps == Stamps::Times) => {
+            of_name
+        }
+        Ok(JudgedPeriod { by: JudgedBy::Default { .. }, .. }) if !is_clock && is_one_a_day() => of_name,
+        Err(Problem::OneTimeOfDay) if !is_clock => of_name,
+        Err(Problem::UnsurePeriod(period)) if period == named => of_name,
+        judged => judged,
+    }
 }
 
 /// Sorts the rows and infers their period.

@@ -91,12 +91,12 @@ fn time_formats_are_parsed() {
                          20240702 -> Day 2024-07-02T04:00:00Z
              2024-07-02T04:00:00Z -> Day 2024-07-02T04:00:00Z
              2024-07-02T00:00:00Z -> Day 2024-07-02T04:00:00Z
-                       2024-02-30 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
-                 2024-07-02 25:00 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+                       2024-02-30 -> rejected: cannot read "2024-02-30" as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+                 2024-07-02 25:00 -> rejected: cannot read "2024-07-02 25:00" as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
                        02/07/2024 -> refused: line 2: dates like 2/7/2024 may be read both ways, and no row of the file decides which: pass --time-format mdy (month first) or dmy (day first)
-                        yesterday -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+                        yesterday -> rejected: cannot read "yesterday" as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
                                   -> rejected: time is empty
-              9999999999999999999 -> rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+              9999999999999999999 -> rejected: cannot read "9999999999999999999" as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
     "#]].assert_eq(&table);
 }
 
@@ -252,12 +252,13 @@ fn numbers_are_parsed_in_files_that_are_not_utf8() {
         &bytes,
         &options(),
         expect![[r#"
-        plain Day
-        2 700.HK 2024-01-01T16:00:00Z 1.000000 1.000000 1.000000 1.000000 0 0.000 -
-        rejected 3 700.HK: low is not a number
-        note: there is no volume column; volumes are 0
-        note: there is no turnover column; turnovers are 0
-    "#]],
+            plain Day
+            2 700.HK 2024-01-01T16:00:00Z 1.000000 1.000000 1.000000 1.000000 0 0.000 -
+            rejected 3 700.HK: low is not a number
+            note: the text is in GBK and was decoded
+            note: there is no volume column; volumes are 0
+            note: there is no turnover column; turnovers are 0
+        "#]],
     );
 }
 
@@ -307,10 +308,12 @@ fn without_a_symbol_column_the_file_name_is_used() {
     for (name, symbol) in [("AAPL.csv", "AAPL.US"), ("ko.csv", "KO.US"), ("BRK-B_1d.csv", "BRK.B.US")] {
         assert_eq!(symbol_of(name, None), symbol);
     }
+    // Digits of a form that only one exchange has are completed; others are refused.
+    assert_eq!(symbol_of("00700.csv", None), "700.HK");
     assert_eq!(
-        symbol_of("00700.csv", None),
-        "no symbol: there is no symbol column, and \"00700\" does not say one (\"00700\" is not a symbol: write \
-         ticker.region, like 700.HK, AAPL.US or 600519.SH); pass --symbol, or --region for bare tickers"
+        symbol_of("700.csv", None),
+        "no symbol: there is no symbol column, and the file's name, \"700\", does not name a security; pass --symbol \
+         700.HK"
     );
 }
 

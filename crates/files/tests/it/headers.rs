@@ -58,6 +58,7 @@ fn a_table_is_recognised_by_its_header() {
         "symbol,kind",
         "symbol,open,close,eps",
         "symbol,time,open,high,low,last",
+        "symbol,time,open,high,low,final",
         "hello",
         "2024-01-02,1,2,3,4",
     ];
@@ -125,7 +126,9 @@ fn a_table_is_recognised_by_its_header() {
         "symbol,open,close,eps"
             -> unknown header: found "symbol,open,close,eps"; missing time, high, low; name the columns with --map, like --map time=when,close=last
         "symbol,time,open,high,low,last"
-            -> unknown header: found "symbol,time,open,high,low,last"; missing close; name the columns with --map, like --map time=when,close=last
+            -> candles, plain
+        "symbol,time,open,high,low,final"
+            -> unknown header: found "symbol,time,open,high,low,final"; missing close; name the columns with --map, like --map time=when,close=last
         "hello"
             -> unknown header: found "hello"; missing time, open, high, low, close; name the columns with --map, like --map time=when,close=last
         "2024-01-02,1,2,3,4"

@@ -11,6 +11,8 @@ mod parquet_types;
 mod periods;
 mod records;
 mod roundtrip;
+mod shapes;
 mod strangers;
 mod trades;
 mod vendors;
+mod workbooks;

@@ -123,8 +123,8 @@ fn weekly_and_monthly_candles_are_refused() {
             day = day.tomorrow().unwrap();
         }
     }
-    let tail = "candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and longer \
-     ones are derived from them";
+    let tail = "candles, which are computed from daily ones and not imported: export daily candles from the \
+     source, or pass --period day if each row is one day";
     let refused = |text: &str| crate::common::refusal_of("a.csv", text.as_bytes(), &options());
     assert_eq!(refused(&weekly), format!("a.csv: looks like weekly {tail}"));
     assert_eq!(refused(&monthly), format!("a.csv: looks like monthly {tail}"));
@@ -186,7 +186,7 @@ fn utc_midnights_are_read_as_utc_dates() {
 #[test]
 fn the_user_can_set_the_symbol() {
     let symbol: Symbol = "700.HK".parse().unwrap();
-    let named = ReadOptions { symbol: Some(symbol.clone()), ..options() };
+    let named = ReadOptions { symbol: Some(symbol.clone().into()), ..options() };
     let reader = candles("export.csv", b"time,open,high,low,close\n20240102,1,1,1,1\n", &named);
     assert_eq!(reader.symbols(), [symbol]);
 }

@@ -26,6 +26,7 @@ fn sdk_minute_candles_are_read_with_their_sessions() {
             5 NVDL.US 2024-05-06T20:00:00Z 80.000000 80.400000 79.900000 80.400000 100 8000.000 post
             6 NVDL.US 2024-05-07T00:00:00Z 80.000000 80.500000 79.900000 80.500000 100 8000.000 overnight
             note: the symbol NVDL.US is a guess from the file name; pass --symbol to set it
+            note: treated as 1-minute candles by the file's name; pass --period to set it
         "#]],
     );
 }
@@ -115,7 +116,7 @@ fn written_out_dates_are_parsed() {
         11/25/2019 9:30 AM                                  1m 2019-11-25T14:30:00Z
         11/25/2019 4:00:00 PM                               1m 2019-11-25T21:00:00Z
         11/25/2019 12:15 AM                                 1m 2019-11-25T05:15:00Z
-        11/25/2019 13:00 PM                                 rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+        11/25/2019 13:00 PM                                 rejected: cannot read "11/25/2019 13:00 PM" as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
         Jan 1 2000                                          1d 2000-01-01T05:00:00Z
         Jan 1, 2000                                         1d 2000-01-01T05:00:00Z
         January 1, 2000 16:00                               1m 2000-01-01T21:00:00Z
@@ -126,10 +127,10 @@ fn written_out_dates_are_parsed() {
         Mon, 03 Jan 2000 14:30:00 GMT                       1m 2000-01-03T14:30:00Z
         Tuesday, September 12, 2023                         1d 2023-09-12T04:00:00Z
         Sept 12 2023                                        1d 2023-09-12T04:00:00Z
-        Feb 30 2000                                         rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
-        Foo 1 2000                                          rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
-        13/13/2019                                          rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
-        11/5/19                                             rejected: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+        Feb 30 2000                                         rejected: cannot read "Feb 30 2000" as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+        Foo 1 2000                                          rejected: cannot read "Foo 1 2000" as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+        13/13/2019                                          rejected: cannot read "13/13/2019" as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+        11/5/19                                             rejected: cannot read "11/5/19" as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
         11/5/19                        %m/%d/%y             1d 2019-11-05T05:00:00Z
         05.11.2019 09h30               %d.%m.%Y %Hh%M       1m 2019-11-05T14:30:00Z
         2019-11-05T09:30:00-0500       %Y-%m-%dT%H:%M:%S%z  1m 2019-11-05T14:30:00Z
@@ -323,8 +324,8 @@ fn a_symbol_guessed_from_a_file_name_is_noted() {
         0700_HK_daily.csv                         : 700.HK | 700.HK | 700.HK
         600519_SH_day_2024.csv                    : 600519.SH (guessed) | 600519.SH (guessed) | 600519.SH (guessed)
         yahoo-AAPL-MSFT.csv                       : none | none | none
-        AAPL_2024.csv                             : none | AAPL.US (guessed) | AAPL.HK (guessed)
-        export.csv                                : none | none | EXPORT.HK
+        AAPL_2024.csv                             : AAPL.US (guessed) | AAPL.US (guessed) | AAPL.HK (guessed)
+        export.csv                                : none | none | none
         BRK-B.csv                                 : BRK.B.US | BRK.B.US | BRK-B.HK
     "#]].assert_eq(&names.map(row).concat());
 }

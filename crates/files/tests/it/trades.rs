@@ -102,8 +102,8 @@ fn unreadable_rows_are_rejected_with_their_line() {
             6 refused: direction "3" is not one of 0 neutral, 1 down, 2 up
             7 refused: type "Z" is not a trade type of HK
             8 refused: type "UU" is not a trade type of HK
-            9 refused: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
-            10 refused: time is not a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+            9 refused: cannot read "yesterday" as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
+            10 refused: cannot be read as a time: write RFC 3339, Unix time or YYYY-MM-DD HH:MM, or pass --time-format
             11 refused: "700" is not a symbol: write ticker.region, like 700.HK, AAPL.US or 600519.SH
             12 refused: 4 cells where the header has 6
         "#]],

@@ -144,6 +144,7 @@ fn the_region_is_read_from_a_stooq_file_name() {
         expect![[r#"
             yahoo Day
             2 BRK.B.US 2024-01-02T05:00:00Z 1.000000 2.000000 1.000000 2.000000 3 0.000 -
+            note: treated as daily candles by the file's name; pass --period to set it
             note: if these prices are Yahoo's they are adjusted for splits already; import no splits for their dates
             note: there is no turnover column; turnovers are 0
         "#]],
@@ -170,6 +171,7 @@ fn alpaca_long_and_short_column_names_are_read() {
         expect![[r#"
             alpaca Minute
             2 AAPL.US 2024-01-02T14:30:00Z 1.000000 2.000000 1.000000 2.000000 100 0.000 -
+            note: treated as 1-minute candles by the file's name; pass --period to set it
             note: there is no turnover column; turnovers are 0
         "#]],
     );
@@ -240,6 +242,7 @@ fn leading_zeros_of_option_strikes_are_removed() {
         expect![[r#"
             plain Minute
             2 AAPL260417C190000.US 2026-03-18T13:30:00Z 5.100000 5.200000 5.100000 5.200000 12 6200.000 -
+            note: treated as 1-minute candles by the file's name; pass --period to set it
         "#]],
     );
 }
@@ -255,9 +258,9 @@ fn tushare_daily_volumes_in_lots_are_noted() {
         &ReadOptions::default(),
         expect![[r#"
             tushare Day
-            3 000002.SZ 2024-01-01T16:00:00Z 9.390000 9.420000 9.210000 9.210000 100 1075742.252 -
-            rejected 2 000001.SZ: volume is not a whole number; if it counts lots, pass --scale volume=100
-            note: vol is in lots of 100 and amount in thousands of yuan in this export; imported unchanged; pass --scale volume=100,turnover=1000 to convert
+            2 000001.SZ 2024-01-01T16:00:00Z 9.390000 9.420000 9.210000 9.210000 115836645 1075742252.000 -
+            3 000002.SZ 2024-01-01T16:00:00Z 9.390000 9.420000 9.210000 9.210000 10000 1075742252.000 -
+            note: volumes are in lots of 100 and turnovers in thousands in this export, and were multiplied by 100 and 1,000; pass --scale volume=1 to import both unchanged
         "#]],
     );
     check(
@@ -341,8 +344,8 @@ fn chinese_headers_of_eastmoney_are_read() {
         &ReadOptions::default(),
         expect![[r#"
             eastmoney Day
-            2 600519.SH 2024-01-01T16:00:00Z 1715.000000 1718.190000 1678.100000 1685.010000 32156 5440082548.000 -
-            note: 成交量 is in lots of 100 in this export; imported unchanged; pass --scale volume=100 to convert
+            2 600519.SH 2024-01-01T16:00:00Z 1715.000000 1718.190000 1678.100000 1685.010000 3215600 5440082548.000 -
+            note: volumes are in lots of 100 in this export and were multiplied by 100; pass --scale volume=1 to import them unchanged
         "#]],
     );
 }

@@ -40,8 +40,14 @@ test('every outcome has a text, and the flags of the command line become the fie
   assert.match(checkedWords(report()).text, /^Would add 2,000, replace 1, leave 0 unchanged; refused rows: 1\.$/);
   assert.match(importedWords(report({ outcome: 'imported' })).text, /^Imported\. Added 2,000/);
   assert.match(checkedWords(report({ outcome: 'known', message: '2026-11-15T02:00:00Z' })).text, /on 2026-11-15 02:00 UTC\./);
-  const failed = checkedWords(report({ outcome: 'failed', message: 'no symbol: pass --symbol, or --region for bare tickers' }));
-  assert.deepEqual([failed.isBad, failed.text], [true, 'This file cannot be imported: no symbol: pass “Symbol”, or “Market of bare tickers” for bare tickers.']);
+  const failed = checkedWords(report({ outcome: 'failed', message: 'line 2: pass --region to set the market' }));
+  assert.deepEqual([failed.isBad, failed.text], [true, 'This file cannot be imported: line 2: pass “Market” to set the market.']);
+  const message = 'no symbol: there is no symbol column, and the file\u2019s name does not name a security; pass --symbol';
+  const unnamed = checkedWords(report({ outcome: 'failed', message, needs_symbol: true, suggested_symbol: '700.HK' }));
+  assert.deepEqual(
+    [unnamed.isBad, unnamed.text],
+    [true, 'Enter the symbol, e.g. 700.HK: there is no symbol column, and the file\u2019s name does not name a security.'],
+  );
   assert.equal(importedWords(report({ outcome: 'not_replaced', message: 'pass --replace' })).isBad, true);
   assert.equal(importedWords(report({ outcome: 'stopped' })).isBad, false);
   assert.equal(plain('pass --columns, --floors or --scale.'), 'pass “Columns of a file without a header”, --floors or “Factors, as volume=100”');

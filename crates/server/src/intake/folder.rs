@@ -7,7 +7,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -157,6 +157,22 @@ fn inside(id: UploadId, folder: &Path) -> io::Result<Option<Upload>> {
     let Some(entry) = entries.next().transpose()? else { return Ok(None) };
     let name = entry.file_name().to_string_lossy().into_owned();
     Ok(Some(Upload { id, name, path: entry.path(), bytes: entry.metadata()?.len() }))
+}
+
+/// Returns whether two files have the same content.
+pub(super) fn are_equal(one: &Path, other: &Path) -> io::Result<bool> {
+    const CHUNK: u64 = 256 * 1024;
+    let (one, other) = (File::open(one)?, File::open(other)?);
+    let (mut of_one, mut of_other) = (Vec::new(), Vec::new());
+    loop {
+        of_one.clear();
+        of_other.clear();
+        (&one).take(CHUNK).read_to_end(&mut of_one)?;
+        (&other).take(CHUNK).read_to_end(&mut of_other)?;
+        if of_one != of_other || of_one.is_empty() {
+            return Ok(of_one == of_other);
+        }
+    }
 }
 
 /// Returns the last path component, because browsers and shells may send a whole path. Returns

@@ -94,6 +94,20 @@ impl Intake {
         self.folder.find(&id, self.now()).map_err(IntakeError::from_io)?.ok_or(IntakeError::Unknown)
     }
 
+    /// Returns the earlier upload of the same file, if there is one, and removes this one. Files are
+    /// the same if their names and contents are.
+    pub(crate) fn merged(&self, upload: Upload) -> Result<Upload, IntakeError> {
+        for earlier in self.list()? {
+            let may_be =
+                earlier.id != upload.id && earlier.name == upload.name && earlier.bytes == upload.bytes;
+            if may_be && folder::are_equal(&earlier.path, &upload.path).map_err(IntakeError::from_io)? {
+                self.folder.remove(&upload.id).map_err(IntakeError::from_io)?;
+                return Ok(earlier);
+            }
+        }
+        Ok(upload)
+    }
+
     pub(crate) fn remove(&self, upload: &Upload) -> Result<(), IntakeError> {
         if let Some(run) = self.runs.running().filter(|run| run.upload == upload.id) {
             return Err(IntakeError::Running { file: run.file.clone() });

@@ -10,14 +10,14 @@ use std::sync::atomic::AtomicBool;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use files::{ColumnMap, DecimalMark, ReadOptions, Scale, Stamp, TimeFormat};
+use files::{ColumnMap, DecimalMark, GivenSymbol, ReadOptions, Scale, Stamp, TimeFormat};
 use history::import::{Context, Options, Outcome, Progress, Report, import, preview};
 use market::{FloorTable, Grain, Region, Venues};
 use serde_json::{Value, json};
 use store::{Access, Store, StoreError};
 
 use crate::config::Config;
-use crate::context::{CommandContext, shell_word, symbol};
+use crate::context::{CommandContext, shell_word};
 use crate::failure::{self, Failure, usage};
 use crate::output::{self, Column, Format};
 use crate::progress;
@@ -34,7 +34,8 @@ pub(crate) struct Import {
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// CSV (also .gz, .zst, or in .zip) and Parquet files, or folders of them
+    /// CSV (also .gz, .zst, or in .zip), XLSX and Parquet files, or folders of them, which are
+    /// searched with the folders inside
     #[arg(required = true)]
     pub(super) files: Vec<PathBuf>,
     /// Candle period [default: detected from the times]
@@ -53,10 +54,11 @@ pub(crate) struct Arguments {
     /// The decimal separator, if it cannot be detected
     #[arg(long, value_enum, value_name = "MARK")]
     decimal: Option<DecimalArgument>,
-    /// Multiply by exact factors: volume=100,turnover=1000 or price=0.001
+    /// Multiply by exact factors: volume=100,turnover=1000 or price=0.001; volume=1 leaves volumes in
+    /// lots unchanged
     #[arg(long, value_name = "WHAT=FACTOR,…")]
     scale: Option<String>,
-    /// Symbol for files that do not contain one
+    /// Symbol for files that do not contain one; a ticker without market is completed
     #[arg(long)]
     symbol: Option<String>,
     /// Region for tickers without one: HK, US, SH or SZ
@@ -171,7 +173,7 @@ impl Arguments {
                 DecimalArgument::Comma => DecimalMark::Comma,
             }),
             scale: scale.unwrap_or_default(),
-            symbol: self.symbol.as_deref().map(symbol).transpose()?,
+            symbol: self.symbol.as_deref().map(str::parse::<GivenSymbol>).transpose().map_err(usage)?,
             region: self.region.as_ref().map(region).transpose()?,
             stamp: self.stamp.map(|stamp| match stamp {
                 StampArgument::Start => Stamp::Start,
@@ -311,36 +313,16 @@ fn trouble(report: &Report) -> Option<&str> {
     }
 }
 
-/// Replaces each folder by the table files in it, sorted by name, and each ZIP archive by its
-/// files. Returns an error if a path does not exist.
+/// Replaces each folder by the table files in it and in the folders inside it, sorted by path, and
+/// each ZIP archive by its files. Returns an error if a path does not exist.
 pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    const TABLES: [&str; 12] = [
-        ".zip", ".csv", ".csv.gz", ".csv.zst", ".txt", ".txt.gz", ".txt.zst", ".tsv", ".tsv.gz", ".tsv.zst",
-        ".parquet", ".pq",
-    ];
     let mut files = Vec::new();
     for path in paths {
-        if !path.is_dir() {
+        if path.is_dir() {
+            files.extend(files::tables_under(path).map_err(|error| usage(error.to_string()))?);
+        } else {
             files.push(path.clone());
-            continue;
         }
-        let mut inside = Vec::new();
-        for entry in std::fs::read_dir(path)? {
-            let path = entry?.path();
-            let name =
-                path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-            if path.is_file() && TABLES.iter().any(|ending| name.ends_with(ending)) {
-                inside.push(path);
-            }
-        }
-        if inside.is_empty() {
-            return Err(usage(format!(
-                "{}: no CSV or Parquet files in this folder (folders inside it are not searched)",
-                path.display()
-            )));
-        }
-        inside.sort();
-        files.extend(inside);
     }
     // A path may name a file inside a ZIP archive.
     let is_there = |path: &PathBuf| path.exists() || path.ancestors().skip(1).any(Path::is_file);
@@ -409,7 +391,7 @@ fn summary(
     let reported = print(reports, ignored, next, context);
     for report in reports {
         if let Some(message) = trouble(report) {
-            let retry = with_symbol(report, message, context);
+            let retry = with_symbol(report, context);
             let message = output::printable(message);
             output::note(format_args!("chandler: {}: {message}{retry}", report.path.display()));
         }
@@ -417,13 +399,16 @@ fn summary(
     reported
 }
 
-/// Returns a suggested command for a file that does not name its security. Empty for other errors.
-fn with_symbol(report: &Report, message: &str, context: &CommandContext) -> String {
-    if !message.contains("pass --symbol, or") {
-        return String::new();
-    }
+/// Returns the command to run for a file that does not name its security, with the symbol that its
+/// name suggests, or else an example. Empty for other errors.
+fn with_symbol(report: &Report, context: &CommandContext) -> String {
+    let Some(lacks) = &report.lacks_symbol else { return String::new() };
     let file = shell_word(&report.path.display().to_string());
-    format!(": `{}`, with its own symbol", context.hint(&format!("import {file} --symbol AAPL.US")))
+    let command = |symbol: &str| context.hint(&format!("import {file} --symbol {symbol}"));
+    match &lacks.perhaps {
+        Some(symbol) => format!("; run `{}` if that is it", command(symbol.as_str())),
+        None => format!("; run `{}` with its symbol instead of AAPL.US", command("AAPL.US")),
+    }
 }
 
 fn print(
@@ -511,6 +496,7 @@ fn as_json(reports: &[Report], ignored: &[String], next: &[String], venues: &Ven
             let problems: Vec<Value> =
                 report.problems.iter().map(|(line, reason)| json!({"line": line, "reason": reason})).collect();
             json!({
+                "suggested_symbol": report.lacks_symbol.as_ref().and_then(|lacks| lacks.perhaps.as_ref()).map(market::Symbol::as_str),
                 "file": report.path.display().to_string(), "kind": report.kind, "outcome": outcome(report), "error": error,
                 "rows": report.rows, "symbols": report.symbols, "added": report.added, "replaced": report.replaced,
                 "unchanged": report.unchanged, "quarantined": report.quarantined, "unserved": report.unserved, "resumed_at": report.resumed_at,

@@ -1,6 +1,6 @@
 //! Describes how an import interpreted a file, as text and as JSON, and suggests the next command.
 
-use files::{JudgedBy, Understood};
+use files::{JudgedBy, SymbolSource, Understood};
 use history::import::{MarketTime, Outcome, Report};
 use market::{Candle, DECIMALS_MAX, Market, Period, Price, Symbol, Venues};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub(super) fn understood(report: &Report, venues: &Venues) -> Option<String> {
     Some(format!(
         "{}{}: {} candles{}{range}; {}{order}; prices {}",
         symbols(report),
-        if understood.symbol.is_guess() { " (a guess from the file's name)" } else { "" },
+        symbol_guess(understood.symbol),
         period_word(understood.period.period),
         period_guess(&understood).map(|why| format!(" (a guess: {why})")).unwrap_or_default(),
         understood.times.in_words(&markets(report)),
@@ -55,12 +55,22 @@ fn symbols(report: &Report) -> String {
     }
 }
 
+/// Returns how the symbol was guessed; empty if it is certain.
+fn symbol_guess(source: SymbolSource) -> &'static str {
+    match source {
+        SymbolSource::TickerOption => " (its market is a guess)",
+        source if source.is_guess() => " (a guess from the file's name)",
+        _ => "",
+    }
+}
+
 /// Returns how the candle period was guessed, or `None` if the period is certain.
 fn period_guess(understood: &Understood) -> Option<&'static str> {
     let period = understood.period.period;
     let is_coarse = period.is_clock() && period != Period::MINUTE;
     match understood.period.by {
         JudgedBy::Default { .. } => Some("too few rows to detect it"),
+        JudgedBy::FileName => Some("from the file's name"),
         JudgedBy::Steps if is_coarse => Some("from the spacing of the rows"),
         JudgedBy::Steps | JudgedBy::Option => None,
     }

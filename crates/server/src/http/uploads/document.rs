@@ -70,6 +70,10 @@ pub(super) struct FileReport {
     outcome: &'static str,
     /// Reason why the file was not imported, or time of its earlier import.
     message: Option<String>,
+    /// Whether the file does not name its security, so that the option `symbol` is required.
+    needs_symbol: bool,
+    /// The symbol that the name of such a file suggests.
+    suggested_symbol: Option<String>,
     /// Import number in the ledger.
     import: Option<i64>,
     rows: u64,
@@ -189,6 +193,12 @@ impl FileReport {
             kind: report.kind,
             outcome,
             message,
+            needs_symbol: report.lacks_symbol.is_some(),
+            suggested_symbol: report
+                .lacks_symbol
+                .as_ref()
+                .and_then(|lacks| lacks.perhaps.as_ref())
+                .map(Symbol::to_string),
             import: report.import.map(|import| import.0),
             rows: report.rows,
             symbols: report.symbols,

@@ -21,7 +21,8 @@ pub(super) const LIST: Doc = Doc::new(Tag::Admin, "uploads", "List uploaded file
 pub(super) const RECEIVE: Doc = Doc::new(Tag::Admin, "upload", "Upload a file for import")
     .about(
         "The body is the file itself, as sent by `curl --data-binary @AAPL.csv`. The file is stored for a \
-         day and is not imported yet. Requires a token, or a browser session with its `x-csrf`; signed \
+         day and is not imported yet. A file that was uploaded before under the same name is not stored \
+         again. Requires a token, or a browser session with its `x-csrf`; signed \
          requests are refused, because a signature would cover the body.",
     )
     .parameters(&[Parameter::query(
@@ -31,7 +32,9 @@ pub(super) const RECEIVE: Doc = Doc::new(Tag::Admin, "upload", "Upload a file fo
     )
     .required()
     .such_as("AAPL.csv")])
-    .body(&[Media::binary("application/octet-stream").about("CSV (plain, .gz, .zst or .zip) or Parquet")])
+    .body(&[
+        Media::binary("application/octet-stream").about("CSV (plain, .gz, .zst or .zip), XLSX or Parquet")
+    ])
     .answers(&[AnswerDoc::ok("The file was uploaded", &[data::<UploadDocument>()])])
     .refuses(&[BAD_REQUEST, CONFLICT, TOO_LARGE, TOO_MANY_AT_ONCE, DISK_FULL]);
 
@@ -56,6 +59,7 @@ pub(super) fn list(_: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Pro
 /// Stores a file that has been received completely.
 pub(super) fn receive(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
     let upload = call.arriving.ok_or_else(Problem::internal)?.finish()?;
+    let upload = site.core.intake.merged(upload)?;
     tracing::info!(account = by.account().id.0, bytes = upload.bytes, "a file was uploaded");
     Ok(envelope::success(UploadDocument::of(&upload, &site.core.intake)))
 }

@@ -2,15 +2,14 @@
 //! at a time. The options override what is detected in a file, like the flags of `chandler import`.
 
 use access::{Actor, ImportStep};
-use files::{ColumnMap, DecimalMark, ReadOptions, Scale, Stamp, TimeFormat};
+use files::{ColumnMap, DecimalMark, GivenSymbol, ReadOptions, Scale, Stamp, TimeFormat};
 use history::import::Options;
-use market::{FloorTable, Grain, Period, Region, Symbol};
+use market::{FloorTable, Grain, Period, Region};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::document::{FileReport, UploadDocument};
 use super::file::{CONFLICT, UPLOAD, find};
-use crate::command;
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
@@ -86,7 +85,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer
 #[schemars(rename = "ImportOptions")]
 #[serde(deny_unknown_fields)]
 pub(super) struct ImportOptions {
-    /// Symbol for a file without a symbol column, such as AAPL.US.
+    /// Symbol for a file without a symbol column, such as AAPL.US. A ticker is completed by `region`,
+    /// or else by its form.
     symbol: Option<String>,
     /// Region of tickers without a suffix: HK, US, SH or SZ.
     region: Option<String>,
@@ -100,7 +100,8 @@ pub(super) struct ImportOptions {
     time_format: Option<String>,
     /// Decimal separator: `point` or `comma`.
     decimal: Option<String>,
-    /// Factors that values are multiplied by: `volume=100,turnover=1000`.
+    /// Factors that values are multiplied by: `volume=100,turnover=1000`. By default, volumes that
+    /// vendors write in lots are converted to shares; `volume=1` leaves them unchanged.
     scale: Option<String>,
     /// Whether a candle's timestamp is its `start` or its `end`.
     stamp: Option<String>,
@@ -129,7 +130,7 @@ pub(super) fn of_request(call: &Call<'_>, floors: FloorTable) -> Result<Options,
     let read = ReadOptions {
         period: sent.period.as_deref().filter(|text| !text.trim().is_empty()).map(grain).transpose()?,
         region: said(sent.region.as_deref(), "region", |text| Region::parse(text).ok_or("HK, US, SH or SZ"))?,
-        symbol: symbol(sent.symbol.as_deref())?,
+        symbol: said(sent.symbol.as_deref(), "symbol", str::parse::<GivenSymbol>)?,
         map: map.fields,
         ignored: map.ignored,
         time_format: said(sent.time_format.as_deref(), "time_format", str::parse::<TimeFormat>)?,
@@ -152,10 +153,6 @@ pub(super) fn of_request(call: &Call<'_>, floors: FloorTable) -> Result<Options,
         build_candles: sent.build_candles,
         floors,
     })
-}
-
-fn symbol(text: Option<&str>) -> Result<Option<Symbol>, Problem> {
-    Ok(text.map(str::trim).filter(|text| !text.is_empty()).map(command::symbol).transpose()?)
 }
 
 fn grain(text: &str) -> Result<Grain, Problem> {

@@ -21,7 +21,8 @@ pub(super) struct FileReading {
     /// Candle period, such as 1m or day.
     period: String,
     /// Why the period is a guess: `few_rows` if there are too few rows, `steps` if the period was
-    /// inferred from the distance between rows; null if the period is certain.
+    /// inferred from the distance between rows, `file_name` if it was taken from the file's name;
+    /// null if the period is certain.
     period_guess: Option<&'static str>,
     /// Price basis, assumed from the data source because files do not state it.
     #[schemars(schema_with = "bases")]
@@ -42,10 +43,11 @@ pub(super) struct FileReading {
     are_columns_guessed: bool,
 }
 
-const SYMBOL_SOURCES: [SymbolSource; 6] = [
+const SYMBOL_SOURCES: [SymbolSource; 7] = [
     SymbolSource::Column,
     SymbolSource::Header,
     SymbolSource::Option,
+    SymbolSource::TickerOption,
     SymbolSource::FileName,
     SymbolSource::FileNameWithoutRegion,
     SymbolSource::WordOfFileName,
@@ -102,6 +104,7 @@ fn period_guess(JudgedPeriod { period, by }: JudgedPeriod) -> Option<&'static st
     let is_coarse = period.is_clock() && period != Period::MINUTE;
     match by {
         JudgedBy::Default { .. } => Some("few_rows"),
+        JudgedBy::FileName => Some("file_name"),
         JudgedBy::Steps if is_coarse => Some("steps"),
         JudgedBy::Steps | JudgedBy::Option => None,
     }
@@ -112,6 +115,7 @@ fn symbol_word(source: SymbolSource) -> &'static str {
         SymbolSource::Column => "column",
         SymbolSource::Header => "header",
         SymbolSource::Option => "option",
+        SymbolSource::TickerOption => "ticker_option",
         SymbolSource::FileName => "file_name",
         SymbolSource::FileNameWithoutRegion => "file_name_without_region",
         SymbolSource::WordOfFileName => "word_of_file_name",

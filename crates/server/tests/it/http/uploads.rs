@@ -130,8 +130,10 @@ async fn a_file_is_previewed_imported_and_undone() {
     server.noticed().await;
     assert_eq!(server.get("/v1/securities/TSLA.US", &op).await.status, 200);
 
-    // The same file is recognised under another upload.
-    let again = sent(&server, &op, "TSLA.US.csv", DAYS.as_bytes()).await;
+    // The same file is stored once under its name, and recognised under another name.
+    assert_eq!(sent(&server, &op, "TSLA.US.csv", DAYS.as_bytes()).await, upload);
+    let again = sent(&server, &op, "TSLA.US_1d.csv", DAYS.as_bytes()).await;
+    assert_ne!(again, upload);
     let looked = data(&server.post(&format!("{again}/dry-run"), &op, "").await);
     assert_eq!(looked["files"][0]["outcome"], "known", "{looked:#}");
     data(&server.post(&format!("{again}/import"), &op, "{}").await);
@@ -157,8 +159,9 @@ async fn a_file_is_previewed_imported_and_undone() {
     data(&server.post(&format!("{upload}/import"), &op, "{}").await);
     assert_eq!(ended(&server, &op, &upload).await["state"], "done");
     // Imports and undos are audited with their actor, but previews are not.
+    let begun = ["TSLA.US.csv", "TSLA.US_1d.csv", "TSLA.US.csv"];
     for (event, reasons) in [
-        ("import.begun", vec![format!("TSLA.US.csv, {} bytes", DAYS.len()); 3]),
+        ("import.begun", begun.map(|name| format!("{name}, {} bytes", DAYS.len())).to_vec()),
         ("import.undone", vec![format!("import {import}, TSLA.US.csv: 2 candles removed, 0 restored")]),
     ] {
         let audit = data(&server.get(&format!("/v1/admin/audit?event={event}"), &op).await);
@@ -180,6 +183,16 @@ async fn options_supply_missing_file_information() {
     let file = &data(&look("{}").await)["files"][0];
     assert_eq!(file["outcome"], "failed");
     assert!(file["message"].as_str().unwrap().contains("symbol"), "{file:#}");
+    assert_eq!((&file["needs_symbol"], &file["suggested_symbol"]), (&json!(true), &Value::Null), "{file:#}");
+    let numbered = sent(&server, &op, "9.csv", DAYS.as_bytes()).await;
+    let file = &data(&server.post(&format!("{numbered}/dry-run"), &op, "{}").await)["files"][0];
+    assert_eq!(
+        (&file["needs_symbol"], &file["suggested_symbol"]),
+        (&json!(true), &json!("9.HK")),
+        "{file:#}"
+    );
+    let file = &data(&look(r#"{"symbol":"9","region":"HK"}"#).await)["files"][0];
+    assert_eq!((&file["outcome"], &file["names"]), (&json!("checked"), &json!(["9.HK"])), "{file:#}");
     let file = &data(&look(r#"{"symbol":"9.HK","region":""}"#).await)["files"][0];
     assert_eq!((&file["outcome"], &file["names"]), (&json!("checked"), &json!(["9.HK"])), "{file:#}");
     for options in [
@@ -241,10 +254,10 @@ async fn a_refused_file_is_removed() {
     assert_eq!(ended(&server, &op, &upload).await["state"], "failed");
     // There is room for four files of the maximum size.
     let large = "x".repeat(1 << 20);
-    for _ in 0..3 {
-        sent(&server, &op, "large.csv", large.as_bytes()).await;
+    for number in 0..3 {
+        sent(&server, &op, &format!("large{number}.csv"), large.as_bytes()).await;
     }
-    let refused = send(&server, &op, "large.csv", large.as_bytes()).await;
+    let refused = send(&server, &op, "large3.csv", large.as_bytes()).await;
     assert_eq!(refused.status, 409, "{}", refused.text());
 }
 
