@@ -21,4 +21,9 @@ pub enum CollectError {
     Series(#[from] mirror::SeriesError),
     #[error(transparent)]
     Plan(#[from] mirror::PlanError),
+    #[error("the mirror {0} was removed")]
+    Removed(String),
+    /// The process was suspended for so long that its lock has expired.
+    #[error("another process has taken the lock of the mirror {0}: run it again when that has ended")]
+    LockLost(String),
 }

@@ -12,6 +12,11 @@ use store::MirrorJob;
 /// again.
 const OVERLAP_DAYS: i64 = 15;
 
+/// Time after the end of a day, in seconds, after which a source is expected to have the day.
+pub(crate) const SETTLED_AFTER_S: i64 = 86_400;
+/// Purpose of a row for a day that was collected before its end. Its minutes are incomplete.
+pub(crate) const TODAY: &str = "today";
+
 /// Why a series is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Purpose {
@@ -19,6 +24,8 @@ pub(crate) enum Purpose {
     History,
     /// To find corrections of recent candles.
     Again,
+    /// To answer a request to the server.
+    Read,
 }
 
 impl Purpose {
@@ -26,7 +33,21 @@ impl Purpose {
         match self {
             Purpose::History => "history",
             Purpose::Again => "again",
+            Purpose::Read => "read",
         }
+    }
+
+    pub(crate) fn parse(text: &str) -> Purpose {
+        match text {
+            "again" => Purpose::Again,
+            "read" | TODAY => Purpose::Read,
+            _ => Purpose::History,
+        }
+    }
+
+    /// Returns whether the days of a completed job need not be requested again.
+    pub(crate) fn covers(self) -> bool {
+        self != Purpose::Again
     }
 }
 
@@ -38,6 +59,10 @@ pub(crate) struct Job {
     pub(crate) dates: DateRange,
     pub(crate) pages: u64,
     pub(crate) rows: u64,
+    /// Stamp of the newest candle that was received since the job began or was resumed.
+    pub(crate) newest: Option<Timestamp>,
+    /// Whether received adjusted days differ from the stored ones.
+    pub(crate) is_adjusted_anew: bool,
 }
 
 /// The candles that the user requests for a list of securities.
@@ -59,7 +84,15 @@ impl Job {
         now: Timestamp,
     ) -> Job {
         let bounds = Bounds::of_dates(venue, series.period(), dates, now);
-        Job { walk: Walk::new(series, bounds), purpose, dates, pages: 0, rows: 0 }
+        Job {
+            walk: Walk::new(series, bounds),
+            purpose,
+            dates,
+            pages: 0,
+            rows: 0,
+            newest: None,
+            is_adjusted_anew: false,
+        }
     }
 
     /// Resumes a stored job. Returns `None` if the row is invalid, and the job then starts over.
@@ -68,13 +101,36 @@ impl Job {
         let dates = DateRange { from: stored.first_day, through: stored.last_day };
         let bounds = Bounds::of_dates(venue, series.period(), dates, now);
         let position: Position = stored.position.parse().unwrap_or(Position::START);
-        let purpose = if stored.purpose == "again" { Purpose::Again } else { Purpose::History };
+        let purpose = Purpose::parse(&stored.purpose);
         let walk = Walk::resumed(series, bounds, position);
-        Some(Job { walk, purpose, dates, pages: stored.pages, rows: stored.rows })
+        Some(Job {
+            walk,
+            purpose,
+            dates,
+            pages: stored.pages,
+            rows: stored.rows,
+            newest: None,
+            is_adjusted_anew: false,
+        })
+    }
+
+    /// Ends the range of a completed job at the last day that need not be requested again: a day
+    /// with received candles, or one that ended more than a day ago. The source may not have newer
+    /// days yet.
+    pub(crate) fn end_at_settled_day(&mut self, venue: &Venue, now: Timestamp) {
+        let received = self.newest.and_then(|at| venue.trading_day(at));
+        let settled = last_complete_day(venue, Timestamp(now.0.saturating_sub(SETTLED_AFTER_S)));
+        let through = received.max(settled).unwrap_or(Date::MIN);
+        self.dates.through = self.dates.through.min(through);
     }
 
     pub(crate) fn symbol(&self) -> &Symbol {
         &self.walk.series().symbol
+    }
+
+    /// Returns whether the job is complete only when the corporate actions are derived.
+    pub(crate) fn completes_with_actions(&self) -> bool {
+        self.purpose == Purpose::History && !self.walk.series().period().is_clock()
     }
 
     /// Returns the row to store for this job.
@@ -102,10 +158,16 @@ fn series_of(stored: &MirrorJob) -> Option<Series> {
     Series::new(stored.symbol.clone(), period, adjust, Sessions::parse(&stored.sessions)?).ok()
 }
 
+/// Returns whether a run has begun a job, not a request to the server.
+pub fn is_of_run(job: &MirrorJob) -> bool {
+    Purpose::parse(&job.purpose) != Purpose::Read
+}
+
 /// Returns the date ranges that a mirror has collected completely, by series.
 pub fn covered(stored: &[MirrorJob]) -> BTreeMap<Series, Vec<DateRange>> {
     let mut all: BTreeMap<Series, Vec<DateRange>> = BTreeMap::new();
-    for job in stored.iter().filter(|job| job.outcome.is_some() && job.purpose == "history") {
+    let is_covered = |job: &&MirrorJob| job.outcome.is_some() && Purpose::parse(&job.purpose).covers();
+    for job in stored.iter().filter(is_covered) {
         if let Some(series) = series_of(job) {
             let dates = DateRange { from: job.first_day, through: job.last_day };
             all.entry(series).or_default().push(dates);
@@ -136,7 +198,8 @@ pub(crate) fn of_security(
 ) -> Result<Vec<Job>, SeriesError> {
     let mut jobs: Vec<Job> = stored
         .iter()
-        .filter(|job| job.outcome.is_none())
+        // A later request to the server reads the rest of an interrupted `Read`.
+        .filter(|job| job.outcome.is_none() && Purpose::parse(&job.purpose) != Purpose::Read)
         .filter_map(|job| Job::resumed(job, venue, now))
         .collect();
     let covered = covered(stored);
@@ -188,6 +251,22 @@ pub(crate) fn of_security(
     Ok(jobs)
 }
 
-fn overlapping(last: Date) -> Date {
+/// Joins ranges that overlap or have no trading day between them. Empty ranges are dropped.
+pub(crate) fn merged(venue: &Venue, ranges: impl IntoIterator<Item = DateRange>) -> Vec<DateRange> {
+    let mut ranges: Vec<DateRange> = ranges.into_iter().filter(|range| range.from <= range.through).collect();
+    ranges.sort_unstable();
+    let mut merged: Vec<DateRange> = Vec::new();
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if venue.calendar().after(last.through).is_some_and(|next| range.from <= next) => {
+                last.through = last.through.max(range.through);
+            }
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+pub(crate) fn overlapping(last: Date) -> Date {
     last.checked_sub(DateSpan::new().days(OVERLAP_DAYS)).unwrap_or(last)
 }

@@ -6,7 +6,7 @@
 //!
 //! Start at `run.rs`, the main loop. `jobs.rs` selects the series to read, `requests.rs` sends
 //! requests with rate limit, retries and reconnects, and `derive.rs` computes corporate actions.
-//! `settings.rs` defines the stored settings and state of a mirror.
+//! `through/` answers requests to the server for data that is not stored. `settings.rs` defines the stored settings and state of a mirror.
 
 mod calendar;
 mod convert;
@@ -19,14 +19,16 @@ mod reading;
 mod requests;
 mod run;
 mod settings;
+mod through;
 mod today;
 mod verify;
 
 pub use derive::{Derivation, derive};
 pub use error::CollectError;
-pub use jobs::{covered, last_complete_day};
+pub use jobs::{covered, is_of_run, last_complete_day};
 pub use link::{Answered, Connect, Link, Server, Time};
 pub use plan::plan;
 pub use run::{Progress, RunOptions, RunReport, Runner, Watch};
 pub use settings::{ListOptions, Login, Rate, Settings, State};
+pub use through::{Fetched, Fetcher, Missing, Need, OpenSource, ReadThrough, Scope, Wants, read_through};
 pub use verify::{SecurityCheck, verify};

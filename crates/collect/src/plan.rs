@@ -19,7 +19,7 @@ pub fn plan(
 ) -> Result<(Plan, RateLimits, Quota), CollectError> {
     let settings: Settings = serde_json::from_str(&row.settings)?;
     let mut state = State::parse(&row.state);
-    let mut requests = Requests::new(runner.connect, runner.time, RateLimits::PUBLISHED, &state.recent_ms);
+    let mut requests = Requests::new(runner.connect, runner.time, RateLimits::PUBLISHED, &state);
     let profile = match requests.request(Kind::Other, &Request::Profile, 0_usize)? {
         Answer::Profile(profile) => profile,
         _ => return Err(SourceError::Invalid { what: "no profile".to_owned() }.into()),
@@ -34,13 +34,13 @@ pub fn plan(
     let mut securities = Vec::with_capacity(list.len());
     for MirrorSecurity { symbol, .. } in list {
         let jobs: Vec<MirrorJob> = stored.iter().filter(|job| job.symbol == symbol).cloned().collect();
-        let mut known: Vec<(Period, DateRange)> = Vec::new();
+        let mut known: Vec<(Period, Adjust, DateRange)> = Vec::new();
         for (series, dates) in jobs::covered(&jobs) {
-            if series.adjust == Adjust::None {
-                known.extend(dates.into_iter().map(|dates| (series.period(), dates)));
-            }
+            known.extend(dates.into_iter().map(|dates| (series.period(), series.adjust, dates)));
         }
-        known.extend(options.present.get(&symbol).into_iter().flatten().copied());
+        // Imports have no adjusted days.
+        let present = options.present.get(&symbol).into_iter().flatten();
+        known.extend(present.map(|(period, dates)| (*period, Adjust::None, *dates)));
         let is_unfinished = jobs.is_empty() || jobs.iter().any(|job| job.outcome.is_none());
         securities.push(Security { symbol, stored: known, is_unfinished });
     }

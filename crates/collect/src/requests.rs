@@ -7,13 +7,15 @@ use std::time::Duration;
 use mirror::{Kind, Next, Pace, RateLimits, Reply, Ticket};
 use source::{Answer, Request, SourceError};
 
-use crate::{Connect, Link, Time};
+use crate::{Connect, Link, State, Time};
 
-/// Maximum number of attempts of a request. All attempts together take about a quarter of an hour.
-/// The next run tries again.
-pub(crate) const ATTEMPTS_MAX: u32 = 16;
+/// Maximum number of attempts of a request of a run. All attempts together take about a quarter of
+/// an hour. The next run tries again.
+const ATTEMPTS_MAX: u32 = 16;
 /// Maximum time to wait for a response. A link reports its own timeout somewhat earlier.
 const ANSWER_WITHIN: Duration = Duration::from_secs(40);
+/// The window of the limit of all requests.
+const SECOND_MS: i64 = 1_000;
 
 /// A connection whose requests are limited in rate. `K` identifies a request to the caller.
 pub(crate) struct Requests<'a, K> {
@@ -25,6 +27,7 @@ pub(crate) struct Requests<'a, K> {
     /// Number of requests lost since the last response.
     failures: u32,
     sent: u64,
+    attempts_max: u32,
 }
 
 /// Result of a request.
@@ -47,22 +50,34 @@ pub(crate) enum Turn {
 }
 
 impl<'a, K: Clone> Requests<'a, K> {
+    /// `state` is that of the previous run, whose requests may still count toward the limits.
     pub(crate) fn new(
         connect: &'a mut dyn Connect,
         time: &'a dyn Time,
         limits: RateLimits,
-        recent_ms: &[i64],
+        state: &State,
     ) -> Requests<'a, K> {
-        let now = since_epoch(time.now_ms());
-        let recent: Vec<Duration> = recent_ms.iter().map(|at| since_epoch(*at)).collect();
-        // `Pace::restored` assumes that requests were pending when the previous process ended. If
-        // no requests are recorded, start with an empty limiter.
-        let pace = match recent.is_empty() {
-            true => Pace::new(limits),
-            false => Pace::restored(limits, recent, now),
+        let now_ms = time.now_ms();
+        let recent = state.recent_ms.iter().map(|at| since_epoch(*at));
+        let mut pace = Pace::restored(limits, recent, state.in_work, since_epoch(now_ms));
+        // Only history requests are recorded. All others count for one second.
+        let quiet_until = match (state.in_work, state.ended_at.max(state.read_through_at)) {
+            (0, None) => 0,
+            (0, Some(ended)) => ended.saturating_add(2).saturating_mul(SECOND_MS),
+            (_, _) => now_ms + SECOND_MS,
         };
+        pace.pause(since_epoch(quiet_until.min(now_ms + SECOND_MS)));
         let (link, pending) = (None, BTreeMap::new());
-        Requests { connect, time, link, pace, pending, failures: 0, sent: 0 }
+        Requests { connect, time, link, pace, pending, failures: 0, sent: 0, attempts_max: ATTEMPTS_MAX }
+    }
+
+    /// Sets the number of attempts of a request.
+    pub(crate) fn set_attempts_max(&mut self, attempts_max: u32) {
+        self.attempts_max = attempts_max;
+    }
+
+    pub(crate) fn attempts_max(&self) -> u32 {
+        self.attempts_max
     }
 
     pub(crate) fn set_limits(&mut self, limits: RateLimits) {
@@ -88,6 +103,11 @@ impl<'a, K: Clone> Requests<'a, K> {
     /// Returns the times of the history requests that count toward the limit, in Unix milliseconds.
     pub(crate) fn recent_ms(&self) -> Vec<i64> {
         self.pace.recent().map(|at| i64::try_from(at.as_millis()).unwrap_or(i64::MAX)).collect()
+    }
+
+    /// Returns how long a number of history requests takes, without the response times.
+    pub(crate) fn time_left(&mut self, requests: u64) -> Duration {
+        self.pace.time_left(requests, since_epoch(self.time.now_ms()))
     }
 
     pub(crate) fn turn(&mut self, kind: Kind) -> Turn {
@@ -222,7 +242,7 @@ impl<'a, K: Clone> Requests<'a, K> {
                     Event::Refused(_, error) => return Err(error),
                     Event::Failed(_, error) => {
                         attempts += 1;
-                        if error.is_permanent() || attempts >= ATTEMPTS_MAX {
+                        if error.is_permanent() || attempts >= self.attempts_max {
                             return Err(error);
                         }
                     }

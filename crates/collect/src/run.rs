@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use history::mirror::{Collecting, MirrorCounts, MirrorPage, MirrorStore};
-use market::{Date, DateSpan, DayKind, Market, Period, Symbol, Timestamp, Venues};
+use market::{Candle, Date, DateSpan, DayKind, Market, Period, Symbol, Timestamp, Venues};
 use mirror::recheck::Recheck;
-use mirror::{DateRange, Kind, Quota, RateLimits, STATICS_MAX};
+use mirror::{DateRange, Kind, PAGE_ROWS, Quota, RateLimits, STATICS_MAX};
 use source::{Answer, Request, SourceError};
-use store::{MirrorId, MirrorJob, MirrorReport, MirrorRow, MirrorSecurity, Store};
+use store::{MirrorId, MirrorJob, MirrorLock, MirrorReport, MirrorRow, MirrorSecurity, Store};
 
 use crate::calendar::calendar_differences;
 use crate::convert::{limits_of, quota_of, security};
@@ -90,36 +90,13 @@ pub struct Runner<'a> {
 
 impl Runner<'_> {
     /// Requests and stores all missing candles, except those of securities that need the quota of
-    /// the next month. After an error or a stop, everything stored so far remains.
+    /// the next month. After an error or a stop, everything stored so far remains. Fails if another
+    /// process runs this mirror.
     pub fn run(&mut self, row: &MirrorRow, options: &RunOptions) -> Result<RunReport, CollectError> {
-        let settings: Settings = serde_json::from_str(&row.settings)?;
-        let mut state = State::parse(&row.state);
-        let limits = limits_of(options.rate, &[]);
-        let requests = Requests::new(self.connect, self.time, limits, &state.recent_ms);
-        state.began_at = Some(requests.now().0);
-        state.ended_at = None;
-        state.outcome = None;
-        let mut run = Run {
-            requests,
-            data: self.store,
-            store: MirrorStore::open(self.store, self.venues)?,
-            venues: self.venues,
-            watch: self.watch,
-            stop: self.stop,
-            id: row.id,
-            name: &row.name,
-            settings,
-            options,
-            state,
-            limits,
-            quota: None,
-            queue: VecDeque::new(),
-            active: Vec::new(),
-            ready: Vec::new(),
-            progress: Progress::default(),
-            report: RunReport::default(),
-            uncharged: BTreeSet::new(),
-        };
+        let mut run = self.begin(row, options)?;
+        run.state.began_at = Some(run.requests.now().0);
+        run.state.ended_at = None;
+        run.state.outcome = None;
         let result = run.all();
         let outcome = match &result {
             Ok(()) if run.report.is_stopped => "stopped".to_owned(),
@@ -128,12 +105,52 @@ impl Runner<'_> {
         };
         run.state.outcome = Some(outcome);
         run.state.ended_at = Some(run.requests.now().0);
-        run.report.requests = run.requests.sent();
-        run.state.requests += run.report.requests;
-        let flushed = run.flush();
-        result?;
-        flushed?;
-        Ok(run.report)
+        run.close(result)
+    }
+
+    /// Takes the lock of the mirror and restores its state.
+    pub(crate) fn begin<'b>(
+        &'b mut self,
+        row: &MirrorRow,
+        options: &'b RunOptions,
+    ) -> Result<Run<'b>, CollectError> {
+        let lock = self.store.mirror_lock(row)?;
+        // Another process may have changed the row before the lock was taken.
+        let removed = || CollectError::Removed(row.name.clone());
+        let row = self.store.reader()?.view().mirror(&row.name)?.ok_or_else(removed)?;
+        let settings: Settings = serde_json::from_str(&row.settings)?;
+        let mut state = State::parse(&row.state);
+        let limits = limits_of(options.rate, &[]);
+        let requests = Requests::new(self.connect, self.time, limits, &state);
+        state.in_work = limits.in_work();
+        Ok(Run {
+            requests,
+            data: self.store,
+            store: MirrorStore::open(self.store, self.venues)?,
+            venues: self.venues,
+            watch: self.watch,
+            stop: self.stop,
+            lock,
+            id: row.id,
+            name: row.name,
+            settings,
+            options,
+            state,
+            limits,
+            quota: None,
+            queue: VecDeque::new(),
+            active: Vec::new(),
+            last_number: 0,
+            ready: Vec::new(),
+            progress: Progress::default(),
+            report: RunReport::default(),
+            refusals: Vec::new(),
+            is_too_fast: false,
+            uncharged: BTreeSet::new(),
+            current: Vec::new(),
+            is_saved: false,
+            series_began_ms: 0,
+        })
     }
 }
 
@@ -145,26 +162,67 @@ pub(crate) struct Run<'a> {
     pub(crate) venues: &'a Venues,
     pub(crate) watch: &'a dyn Watch,
     pub(crate) stop: &'a AtomicBool,
+    pub(crate) lock: MirrorLock,
     pub(crate) id: MirrorId,
-    pub(crate) name: &'a str,
+    pub(crate) name: String,
     pub(crate) settings: Settings,
     pub(crate) options: &'a RunOptions,
     pub(crate) state: State,
     pub(crate) limits: RateLimits,
     pub(crate) quota: Option<Quota>,
     pub(crate) queue: VecDeque<Job>,
-    /// At most two. Only one page of a series is requested at a time.
+    /// As many as there may be pending requests. Only one page of a series is requested at a time.
     pub(crate) active: Vec<Active>,
+    pub(crate) last_number: usize,
     /// Received pages that are not committed yet.
     pub(crate) ready: Vec<MirrorPage>,
     pub(crate) progress: Progress,
     pub(crate) report: RunReport,
+    /// Refused securities with the kind of the refusal, for read-through.
+    pub(crate) refusals: Vec<(Symbol, Option<source::Kind>)>,
+    /// Whether the source has refused a request as too fast.
+    pub(crate) is_too_fast: bool,
     /// Securities charged to the quota in this run that have had no response yet.
     pub(crate) uncharged: BTreeSet<Symbol>,
+    /// Securities without missing candles of past days.
+    pub(crate) current: Vec<Symbol>,
+    /// Whether the stored state is that of this run.
+    pub(crate) is_saved: bool,
+    /// When the first series was requested, in Unix milliseconds.
+    pub(crate) series_began_ms: i64,
 }
 
 impl Run<'_> {
+    /// Stores the state after the last request.
+    pub(crate) fn close(mut self, result: Result<(), CollectError>) -> Result<RunReport, CollectError> {
+        // Requests that have no response yet may still be counted by the source.
+        self.state.in_work = self.requests.pending();
+        self.is_saved = false;
+        self.report.requests = self.requests.sent();
+        self.state.requests += self.report.requests;
+        let flushed = self.flush();
+        result?;
+        flushed?;
+        Ok(self.report)
+    }
+
+    /// Waits for all pending responses.
+    pub(crate) fn finish_pending(&mut self) -> Result<(), CollectError> {
+        while self.requests.pending() > 0 {
+            self.receive()?;
+        }
+        Ok(())
+    }
+
+    /// Returns the quota of the month, with the limit of the last profile.
+    pub(crate) fn stored_quota(&mut self) -> Result<Quota, CollectError> {
+        let now = self.requests.now();
+        Ok(quota_of(self.store.view(), self.id, &self.state, self.options, now)?)
+    }
+
     fn all(&mut self) -> Result<(), CollectError> {
+        // Before the first request, so that a run after a crash knows that requests were pending.
+        self.flush()?;
         self.read_profile()?;
         let order = self.choose()?;
         self.compare_calendars(&order)?;
@@ -172,7 +230,8 @@ impl Run<'_> {
         self.fill_queue(&order)?;
         self.read_series()?;
         if self.options.today && !self.is_stopped() {
-            self.read_today(&order)?;
+            let symbols: Vec<Symbol> = order.into_iter().chain(std::mem::take(&mut self.current)).collect();
+            self.read_today(&symbols)?;
         }
         self.report.is_stopped = self.is_stopped();
         Ok(())
@@ -182,15 +241,28 @@ impl Run<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn read_profile(&mut self) -> Result<(), CollectError> {
-        let Answer::Profile(profile) = self.requests.request(Kind::Other, &Request::Profile, 0)? else {
+    /// Fails if another process may send requests for this mirror.
+    pub(crate) fn check_lock(&self) -> Result<(), CollectError> {
+        match self.lock.is_held() {
+            true => Ok(()),
+            false => Err(CollectError::LockLost(self.name.clone())),
+        }
+    }
+
+    /// Sends one request and waits for its response.
+    pub(crate) fn request(&mut self, request: &Request) -> Result<Result<Answer, SourceError>, CollectError> {
+        self.check_lock()?;
+        Ok(self.requests.request(Kind::Other, request, 0))
+    }
+
+    pub(crate) fn read_profile(&mut self) -> Result<(), CollectError> {
+        let Answer::Profile(profile) = self.request(&Request::Profile)?? else {
             return Err(SourceError::Invalid { what: "no profile".to_owned() }.into());
         };
         self.limits = limits_of(self.options.rate, &profile.rate_limits);
         self.requests.set_limits(self.limits);
         self.state.month_limit = Some(profile.history_securities).filter(|limit| *limit > 0);
-        let now = self.requests.now();
-        self.quota = Some(quota_of(self.store.view(), self.id, &self.state, self.options, now)?);
+        self.quota = Some(self.stored_quota()?);
         Ok(())
     }
 
@@ -212,16 +284,16 @@ impl Run<'_> {
         }
         let Some(quota) = &self.quota else { return Ok(symbols) };
         // Securities that need no requests take no quota.
-        let mut idle = Vec::new();
+        let mut current = Vec::new();
         let mut wanted = Vec::new();
         for symbol in symbols {
             let jobs: Vec<MirrorJob> = stored.iter().filter(|job| job.symbol == symbol).cloned().collect();
             match self.jobs_of(&symbol, &jobs, now)?.is_empty() {
-                true => idle.push(symbol),
+                true => current.push(symbol),
                 false => wanted.push(symbol),
             }
         }
-        self.report.complete = idle.len();
+        self.report.complete = current.len();
         // A security without any jobs also counts as unfinished. Otherwise the new days of the
         // first securities of a long list would use up the quota every month.
         let begun: BTreeSet<&Symbol> = stored.iter().map(|job| &job.symbol).collect();
@@ -231,6 +303,7 @@ impl Run<'_> {
             self.report.waits_until = Some(quota.month().ends());
         }
         (self.report.waiting, self.report.held) = (order.waiting, order.held);
+        self.current = current;
         Ok(order.now)
     }
 
@@ -277,7 +350,7 @@ impl Run<'_> {
                 }
                 let to = from.checked_add(DateSpan::new().days(30)).unwrap_or(last).min(last);
                 let request = Request::TradingDays { market, from, to };
-                match self.requests.request(Kind::Other, &request, 0) {
+                match self.request(&request)? {
                     Ok(Answer::TradingDays(received)) => {
                         let days = venue.calendar().days(from, to);
                         let ours: BTreeMap<Date, DayKind> = days.collect();
@@ -304,7 +377,7 @@ impl Run<'_> {
                 return Ok(());
             }
             let request = Request::StaticInfo { symbols: symbols.to_vec() };
-            match self.requests.request(Kind::Other, &request, 0) {
+            match self.request(&request)? {
                 Ok(Answer::StaticInfo(all)) => {
                     let requested: BTreeSet<&Symbol> = symbols.iter().collect();
                     let all = all.into_iter().filter(|info| requested.contains(&info.symbol));
@@ -361,10 +434,11 @@ impl Run<'_> {
                 sessions,
                 count: source::Count::MAX,
             };
-            match self.requests.request(Kind::Other, &request, 0) {
-                Ok(Answer::Candles(page)) => {
+            match self.request(&request)? {
+                Ok(Answer::Candles(mut page)) => {
+                    self.prepend_to_today(symbol, sessions, &mut page.candles)?;
                     let now_ms = self.requests.now_ms();
-                    today::put(self.data, self.venues, (self.name, symbol), &page, now_ms)?;
+                    today::put(self.data, self.venues, (&self.name, symbol), &page.candles, now_ms)?;
                 }
                 Ok(_) | Err(SourceError::Refused { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -373,9 +447,41 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Commits the received pages.
+    /// Adds the candles before a full page, because a US day with all sessions has up to 1,440
+    /// minutes. That request counts toward the quota, so only securities that were requested this
+    /// month are read.
+    pub(crate) fn prepend_to_today(
+        &mut self,
+        symbol: &Symbol,
+        sessions: source::Sessions,
+        candles: &mut Vec<Candle>,
+    ) -> Result<(), CollectError> {
+        let is_charged = self.quota.as_ref().is_some_and(|quota| quota.is_free(symbol));
+        let Some(oldest) = candles.first().map(|candle| candle.time) else { return Ok(()) };
+        if candles.len() < PAGE_ROWS as usize || !self.settings.list.all_sessions || !is_charged {
+            return Ok(());
+        }
+        let (period, adjust, count) = (source::Period::Minute, source::Adjust::Actual, source::Count::MAX);
+        let anchor = Some(source::Anchor::at(symbol.market(), period, oldest));
+        let request = Request::History { symbol: symbol.clone(), period, adjust, sessions, anchor, count };
+        self.is_saved = false;
+        match self.requests.request(Kind::History, &request, 0) {
+            Ok(Answer::Candles(older)) => {
+                let older = older.candles.into_iter().filter(|candle| candle.time < oldest);
+                candles.splice(0..0, older);
+            }
+            Ok(_) | Err(SourceError::Refused { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.flush()
+    }
+
+    /// Commits the received pages and the state.
     pub(crate) fn flush(&mut self) -> Result<(), CollectError> {
         let pages = std::mem::take(&mut self.ready);
+        if pages.is_empty() && self.is_saved {
+            return Ok(());
+        }
         self.commit(&pages, &[])
     }
 
@@ -384,11 +490,13 @@ impl Run<'_> {
         pages: &[MirrorPage],
         reports: &[MirrorReport],
     ) -> Result<(), CollectError> {
+        self.check_lock()?;
         self.state.recent_ms = self.requests.recent_ms();
         let state = self.state.text();
         let now = self.requests.now();
-        let mirror = Collecting { id: self.id, name: self.name, state: &state, now };
+        let mirror = Collecting { id: self.id, name: &self.name, state: &state, now };
         let counts = self.store.commit(&mirror, pages, reports)?;
+        self.is_saved = true;
         let all = &mut self.report.counts;
         all.added += counts.added;
         all.replaced += counts.replaced;
@@ -401,7 +509,15 @@ impl Run<'_> {
     pub(crate) fn show(&mut self) {
         let progress = &mut self.progress;
         progress.expected = progress.expected.max(progress.answered);
-        progress.time_left = self.limits.time_for(progress.expected - progress.answered, 0);
+        let left = progress.expected - progress.answered;
+        progress.time_left = match self.options.rate {
+            Rate::Share(_) => self.requests.time_left(left),
+            // Without a limit, the requests so far are the only measure.
+            Rate::Unlimited => {
+                let ms = u64::try_from(self.requests.now_ms() - self.series_began_ms).unwrap_or_default();
+                Duration::from_millis(ms.saturating_mul(left) / progress.answered.max(1))
+            }
+        };
         progress.quota_left = self.quota.as_ref().and_then(Quota::left);
         progress.counts = self.report.counts;
         self.watch.progress(progress);

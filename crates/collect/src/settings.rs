@@ -70,6 +70,9 @@ pub struct State {
     /// Times of recent history requests, in Unix milliseconds. A restarted run counts them toward
     /// the rate limit.
     pub recent_ms: Vec<i64>,
+    /// Maximum number of requests that are pending while a run is in progress. Stored before the
+    /// first request of a run, so that a run after a crash counts them. 0 after the end of a run.
+    pub in_work: usize,
     /// Number of securities that the account may request in a month.
     pub month_limit: Option<u32>,
     /// The month, such as `2026-11`, in which the source refused a new security.
@@ -80,6 +83,8 @@ pub struct State {
     pub began_at: Option<i64>,
     /// When the last run ended, in Unix seconds.
     pub ended_at: Option<i64>,
+    /// When read-through last ended a connection, in Unix seconds.
+    pub read_through_at: Option<i64>,
     /// The outcome of the last run.
     pub outcome: Option<String>,
     pub requests: u64,

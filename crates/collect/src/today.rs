@@ -1,8 +1,7 @@
 //! The candles of the current day, of which the last may be incomplete.
 
 use history::ingest::{CandleInput, Head, Intake, Rows, Submitted};
-use market::{Grain, Symbol, Venues};
-use source::Page;
+use market::{Candle, Grain, Symbol, Venues};
 use store::Store;
 
 use crate::error::CollectError;
@@ -13,14 +12,13 @@ pub(crate) fn put(
     store: &Store,
     venues: &Venues,
     (mirror, symbol): (&str, &Symbol),
-    page: &Page,
+    candles: &[Candle],
     now_ms: i64,
 ) -> Result<u64, CollectError> {
     let now = market::Timestamp(now_ms.div_euclid(1_000));
     let venue = venues.of(symbol.market());
     let Some(today) = venue.rolled(now) else { return Ok(0) };
-    let of_today = page
-        .candles
+    let of_today = candles
         .iter()
         .filter(|candle| venue.slot(candle.time).is_some_and(|slot| slot.day == today) && candle.time <= now);
     let rows: Vec<_> = of_today

@@ -17,6 +17,9 @@ const HISTORY_MAX: u32 = 55;
 const SECOND_MAX: u32 = 8;
 /// Maximum number of pending requests. The published limit is 5.
 const IN_WORK_MAX: usize = 2;
+/// The same for a server that the user operates. While this process stores a page, the server
+/// prepares the next ones.
+const IN_WORK_UNLIMITED: usize = 4;
 /// Time to wait after the response "too many requests".
 const TOO_FAST_WAIT: Duration = Duration::from_secs(30);
 /// Time for which the rate is halved after that wait.
@@ -47,6 +50,7 @@ struct Limit {
 pub struct RateLimits {
     history: Limit,
     all: Limit,
+    in_work: usize,
 }
 
 /// A row of `rate_limit` in the user profile: a bucket of `burst` tokens that refills by `limit`
@@ -141,12 +145,14 @@ impl RateLimits {
     pub const PUBLISHED: RateLimits = RateLimits {
         history: Limit { count: HISTORY_MAX, window: Duration::from_secs(WINDOW_S) },
         all: Limit { count: SECOND_MAX, window: Duration::from_secs(1) },
+        in_work: IN_WORK_MAX,
     };
 
     /// Unlimited, for a server that the user operates.
     pub const UNLIMITED: RateLimits = RateLimits {
         history: Limit { count: u32::MAX, window: Duration::from_secs(1) },
         all: Limit { count: u32::MAX, window: Duration::from_secs(1) },
+        in_work: IN_WORK_UNLIMITED,
     };
 
     /// Returns the limits for this user profile. A bucket permits `burst + limit × s` requests in s
@@ -175,7 +181,17 @@ impl RateLimits {
     }
 
     fn by(self, thousandths: u32) -> RateLimits {
-        RateLimits { history: self.history.scaled(thousandths), all: self.all.scaled(thousandths) }
+        let (history, all) = (self.history.scaled(thousandths), self.all.scaled(thousandths));
+        RateLimits { history, all, in_work: self.in_work }
+    }
+
+    /// Returns the maximum number of pending requests.
+    pub fn in_work(&self) -> usize {
+        self.in_work
+    }
+
+    fn is_unlimited(&self) -> bool {
+        *self == RateLimits::UNLIMITED
     }
 
     /// Returns how long a number of requests takes, without the response times.
@@ -246,13 +262,18 @@ impl Pace {
     }
 
     /// Restores the limiter after a restart. `recent` is the result of [`Pace::recent`], so a
-    /// window that contains the restart is limited too. Assumes that as many requests as permitted
-    /// were pending when the process ended, and counts them as answered now.
-    pub fn restored(limits: RateLimits, recent: impl IntoIterator<Item = Duration>, now: Duration) -> Pace {
+    /// window that contains the restart is limited too. `in_work` is the number of requests that
+    /// may have been pending when the process ended. They count as answered now.
+    pub fn restored(
+        limits: RateLimits,
+        recent: impl IntoIterator<Item = Duration>,
+        in_work: usize,
+        now: Duration,
+    ) -> Pace {
         let mut pace = Pace::new(limits);
         let mut recent: Vec<Duration> = recent.into_iter().map(|at| at.min(now)).collect();
         recent.sort_unstable();
-        recent.extend([now; IN_WORK_MAX]);
+        recent.extend(std::iter::repeat_n(now, in_work));
         for at in recent {
             let id = pace.next_id;
             pace.next_id += 1;
@@ -260,6 +281,11 @@ impl Pace {
         }
         pace.latest = now;
         pace
+    }
+
+    /// Sends nothing before an instant.
+    pub fn pause(&mut self, until: Duration) {
+        self.paused_until = self.paused_until.max(until);
     }
 
     /// Returns when the history requests that count toward the limit were answered.
@@ -279,7 +305,7 @@ impl Pace {
         if now < self.paused_until {
             return Next::Wait(self.paused_until);
         }
-        if self.in_work() >= IN_WORK_MAX {
+        if self.in_work() >= self.limits.in_work {
             return Next::InWork;
         }
         let limits = self.effective();
@@ -342,8 +368,35 @@ impl Pace {
         self.sent.iter().filter(|sent| sent.answered.is_none()).count()
     }
 
+    /// Returns how long a number of history requests takes from now on, without the response
+    /// times.
+    pub fn time_left(&mut self, requests: u64, now: Duration) -> Duration {
+        let now = self.advance(now);
+        let limits = self.effective();
+        let Some(last) = requests.checked_sub(1).filter(|_| !limits.is_unlimited()) else {
+            return Duration::ZERO;
+        };
+        let Limit { count, window } = limits.history;
+        let slots = usize::try_from(count).unwrap_or(usize::MAX);
+        // A request occupies a slot until one window after its response.
+        let history = self.sent.iter().filter(|sent| sent.kind == Kind::History);
+        let mut taken: Vec<Duration> = history.map(|sent| sent.answered.unwrap_or(now) + window).collect();
+        taken.sort_unstable();
+        let unused = slots.saturating_sub(taken.len());
+        let place = usize::try_from(last % u64::from(count.max(1))).unwrap_or(usize::MAX);
+        let rounds = u32::try_from(last / u64::from(count.max(1))).unwrap_or(u32::MAX);
+        let first = taken.len().saturating_sub(slots);
+        let free = place.checked_sub(unused).and_then(|place| taken.get(first + place)).copied();
+        let by_window = free.unwrap_or(now).max(now) + window.saturating_mul(rounds);
+        let by_second = now + limits.time_for(0, last);
+        by_window.max(by_second).max(self.paused_until) - now
+    }
+
     fn effective(&self) -> RateLimits {
-        self.limits.by(1000 >> self.halvings)
+        match self.halvings {
+            0 => self.limits,
+            halvings => self.limits.by(1000 >> halvings),
+        }
     }
 
     /// Advances to `now` and removes requests that no longer count.
@@ -355,7 +408,10 @@ impl Pace {
         }
         let limits = self.effective();
         // A limit may be lowered and its window extended, so the longest window applies.
-        let longest = limits.history.window.max(limits.all.window).max(Duration::from_secs(WINDOW_S));
+        let longest = match limits.is_unlimited() {
+            true => Duration::ZERO,
+            false => limits.history.window.max(limits.all.window).max(Duration::from_secs(WINDOW_S)),
+        };
         self.sent.retain(|sent| sent.answered.is_none_or(|at| now - at < longest));
         now
     }

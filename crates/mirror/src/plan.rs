@@ -27,8 +27,8 @@ pub struct DateRange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Security {
     pub symbol: Symbol,
-    /// Dates whose candles are complete, by period. They are not requested.
-    pub stored: Vec<(Period, DateRange)>,
+    /// Dates whose candles are complete, by period and adjustment. They are not requested.
+    pub stored: Vec<(Period, Adjust, DateRange)>,
     /// Whether a job of this security has begun.
     pub is_unfinished: bool,
 }
@@ -201,10 +201,10 @@ fn series_steps(
     if from > through {
         return Ok(Vec::new());
     }
-    let stored = security.stored.iter().filter(|(of, _)| *of == period).map(|(_, dates)| *dates);
-    let wanted = gaps(DateRange { from, through }, stored);
     let mut steps = Vec::new();
     for adjust in adjustments {
+        let stored = security.stored.iter().filter(|(of, by, _)| (*of, *by) == (period, *adjust));
+        let wanted = gaps(DateRange { from, through }, stored.map(|(_, _, dates)| *dates));
         let series = Series::new(symbol.clone(), period, *adjust, options.sessions)?;
         // Newest first, like the pages of a series.
         for dates in wanted.iter().rev() {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use access::{Access, Account, DatabaseState, Moment, Present, Region};
+use collect::{Fetched, Need, ReadThrough, Wants};
 use history::{AsOf, History, HistoryError, PageCache};
 use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
 use paper::{NoListener, Paper, PaperError};
@@ -28,7 +29,7 @@ use crate::ingest::Ingest;
 use crate::intake::Intake;
 use crate::live::{Live, StreamInfo, Subscribed, WorldLives};
 use crate::mailbox::Mailbox;
-use crate::market_clock::MarketClock;
+use crate::market_clock::{ClockSpeed, MarketClock};
 use crate::metrics::{self, Metrics};
 use crate::paper_levels::PaperLevels;
 use crate::refusal::{Refusal, WrongRegion};
@@ -64,6 +65,8 @@ pub(crate) const DISK: &str = "disk";
 pub(crate) const OBSTACLES: [&str; 5] = [STOPPING, STORE, ACCOUNTS, DATABASE, DISK];
 /// Health-check timeout of a database server.
 const PROBES_WAIT: Duration = Duration::from_secs(1);
+/// Maximum time that a request waits for data from the source of a mirror.
+const READ_THROUGH_WAIT: Duration = Duration::from_secs(3);
 /// Free disk space in bytes below which the disk is reported as full. SQLite's write-ahead log must
 /// grow before a write.
 const FREE_BYTES_MIN: u64 = 1 << 20;
@@ -111,6 +114,8 @@ pub(crate) struct Core {
     pub(crate) intake: Intake,
     /// Candles and trades that are ingested while the server runs.
     pub(crate) ingest: Ingest,
+    /// Requests data that is not stored from the source of a mirror, if a setting permits it.
+    pub(crate) read_through: Option<ReadThrough>,
     /// Directory for this server's files: the store directory, or the cache directory if the store
     /// is on another machine.
     folder: PathBuf,
@@ -218,6 +223,7 @@ impl Core {
             workers: Workers::new(limits.threads),
             backoff: Backoff::new(limits.refusals_per_second),
             unsent: Unsent::new(limits.unsent_bytes),
+            read_through: None,
             server_lock: None,
             stream_checks: AtomicU64::new(0),
             is_stopping: AtomicBool::new(false),
@@ -493,6 +499,9 @@ impl Core {
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         self.intake.stop();
+        if let Some(read_through) = &self.read_through {
+            read_through.stop();
+        }
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -555,6 +564,42 @@ impl Core {
             Ok(())
         });
         checked.map_err(|error: HistoryError| Refusal::from(error))
+    }
+
+    /// Returns the data of a request that the store may not have and the source of a mirror may
+    /// provide. Only requests by the machine's clock are read through: with another clock, the
+    /// answer must depend on the store alone.
+    pub(crate) fn needs(&self, wants: Wants<'_>, caller: &Caller) -> Option<Need> {
+        match (&self.read_through, caller.as_of) {
+            (Some(read_through), AsOf::Live(now)) if self.market.pace() == ClockSpeed::Machine => {
+                read_through.needs(wants, now)
+            }
+            _ => None,
+        }
+    }
+
+    /// Requests what the store does not have. Blocks until it is stored, but not longer than
+    /// [`READ_THROUGH_WAIT`].
+    pub(crate) fn read_through(&self, need: &Need, now: Timestamp) -> Result<Fetched, Refusal> {
+        let Some(read_through) = &self.read_through else { return Ok(Fetched::Done) };
+        let missing = self
+            .with_reader(|reader| read_through.missing(need, reader, now))
+            .map_err(|error: HistoryError| Refusal::from(error))?;
+        let Some(missing) = missing else { return Ok(Fetched::Done) };
+        let fetched = read_through.fetch(missing, now, READ_THROUGH_WAIT);
+        // The local copy of a node must not answer from an older version.
+        self.with_reader(|reader| reader.snapshot().map(drop))
+            .map_err(|error: StoreError| Refusal::of_store(&error, "cannot read the store"))?;
+        Ok(fetched)
+    }
+
+    /// Returns whether an unknown security may be known to the source of a mirror, which cannot be
+    /// used at the moment.
+    pub(crate) fn may_be_known_later(&self, symbol: &Symbol, caller: &Caller) -> bool {
+        match (&self.read_through, caller.as_of) {
+            (Some(read_through), AsOf::Live(now)) => read_through.is_off(symbol, now),
+            _ => false,
+        }
     }
 
     /// Returns whether the store has a security, regardless of the clock.

@@ -2,8 +2,10 @@
 //! supplies the parser; every later step is typed by the command.
 
 use access::{Actor, AdmissionCache, Demand, Permit, Ticket};
+use collect::{Fetched, Need};
 use history::{AsOf, Paged, Paging};
 use market::{FloorTable, Symbol};
+use store::{Reader, StoreError};
 
 use crate::caller::Caller;
 use crate::command::{Command, Context, HistoryCandles, Pace, Subject};
@@ -23,6 +25,8 @@ pub(crate) struct Work<C> {
     permit: Permit,
     /// Store version when the request was admitted.
     version: i64,
+    /// Data that may have to be requested from the source of a mirror before the answer.
+    need: Option<Need>,
 }
 
 /// Maximum number of known securities that are cached per connection.
@@ -90,11 +94,12 @@ fn admit_in_order<C: Command>(
     // parser needs the floors.
     let floors = ticket.as_ref().map_or(core.floors, |ticket| core.floors_of(ticket.account()));
     let mut command = parse(&Context { caller, floors, core })?;
-    let permit = permit(command.subject(), ticket, core, caller, version, memory)?;
+    let need = core.needs(command.wants(), caller);
+    let permit = permit(command.subject(), ticket, core, caller, (version, need.is_some()), memory)?;
     // Without the overnight right, overnight candles are omitted instead of refusing the request.
     let caller = Caller { overnight: caller.overnight && permit.overnight(), ..*caller };
     command.narrow(&caller, core.floors_of(permit.account()));
-    Ok(Work { caller, command, permit, version })
+    Ok(Work { caller, command, permit, version, need })
 }
 
 /// Counts a request against the account's rate limit, and refuses it if the limit is exceeded.
@@ -117,18 +122,25 @@ fn count(
     }
 }
 
-/// Checks that the data exists and that the account may see it. Returns the permit.
+/// Checks that the data exists and that the account may see it. Returns the permit. Data that may
+/// be requested from a source is checked after that request ([`Work::read_through`]).
 fn permit(
     subject: Subject<'_>,
     ticket: Option<Ticket>,
     core: &Core,
     caller: &Caller,
-    version: i64,
+    (version, may_be_requested): (i64, bool),
     memory: &mut Memory,
 ) -> Result<Permit, Refusal> {
     match subject {
         Subject::Security(symbol) => {
-            memory.known(symbol, version, caller.as_of, core)?;
+            if !may_be_requested {
+                let known = memory.known(symbol, version, caller.as_of, core);
+                known.map_err(|refusal| match core.may_be_known_later(symbol, caller) {
+                    true => not_yet(symbol, refusal),
+                    false => refusal,
+                })?;
+            }
             core.own_region_only(caller)?;
         }
         Subject::Trades(symbol) => {
@@ -177,7 +189,7 @@ impl<C: Command> Work<C> {
     /// with one short read. Returns `None` if the work needs a worker thread, which is always the
     /// case if the response is charged.
     pub(crate) fn reply_at_once(&mut self, core: &Core) -> Option<Result<Reply, Refusal>> {
-        if !self.permit.is_free() {
+        if !self.permit.is_free() || self.need.is_some() {
             return None;
         }
         let reply = self.command.reply_at_once(&self.caller, core, self.version)?;
@@ -186,10 +198,42 @@ impl<C: Command> Work<C> {
 
     /// Returns the response as values. A security that is new this month is charged once the
     /// response is ready, before it is sent. The transport counts the candles that it sends.
-    pub(crate) fn answer(self, core: &Core) -> Result<C::Response, Refusal> {
+    pub(crate) fn answer(mut self, core: &Core) -> Result<C::Response, Refusal> {
+        self.read_through(core)?;
         let response = self.command.answer(&self.caller, &self.permit, core)?;
         spend(self.permit, core)?;
         Ok(response)
+    }
+}
+
+impl<C: Command> Work<C> {
+    /// Requests data that the store does not have from the source of a mirror, if there is one, and
+    /// refuses a security that is still unknown. May block for a few seconds.
+    fn read_through(&mut self, core: &Core) -> Result<(), Refusal> {
+        let Some(need) = self.need.take() else { return Ok(()) };
+        let fetched = core.read_through(&need, self.caller.now())?;
+        if let Subject::Security(symbol) = self.command.subject() {
+            let version = core
+                .with_reader(Reader::version)
+                .map_err(|error: StoreError| Refusal::of_store(&error, "cannot read the store"))?;
+            let known = core.known(symbol, version, self.caller.as_of);
+            known.map_err(|refusal| match fetched {
+                Fetched::Pending => not_yet(symbol, refusal),
+                Fetched::Done => refusal,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Replaces the refusal of an unknown security that the source of a mirror may know. Clients retry
+/// a security without quotes sooner than an unknown one.
+fn not_yet(symbol: &Symbol, refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::BadQuery(_) | Refusal::NoQuotes(_) => {
+            Refusal::NoQuotes(format!("{symbol} is not stored yet, and its source has not answered"))
+        }
+        refusal => refusal,
     }
 }
 
@@ -201,7 +245,8 @@ impl Work<HistoryCandles> {
 
     /// Returns candles in columns, possibly more than one protocol response may hold, together with
     /// the start of the next page.
-    pub(crate) fn pages(self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
+    pub(crate) fn pages(mut self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
+        self.read_through(core)?;
         let paged = self.command.pages(paging, &self.caller, core)?;
         spend(self.permit, core)?;
         Ok(paged)
@@ -235,7 +280,9 @@ impl<C: Command> BlockingWork for Work<C> {
     }
 
     fn run_if(self: Box<Self>, core: &Core, is_wanted: &dyn Fn() -> bool) -> Result<Reply, Refusal> {
-        let Work { caller, command, permit, .. } = *self;
+        let mut work = *self;
+        work.read_through(core)?;
+        let Work { caller, command, permit, .. } = work;
         let reply = command.reply(&caller, &permit, core)?;
         if !is_wanted() {
             return Err(Refusal::TimedOut);

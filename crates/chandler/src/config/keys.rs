@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use server::{PublicUrl, Settings, TrustedProxy};
 
 use super::values::{
-    DiskSize, FromFlag, LogFormat, Mebibytes, NodeName, Range, RegionalConfig, Setting, Span,
-    address_or_none, text, text_or_none, texts,
+    DiskSize, FromFlag, LogFormat, MarketName, Mebibytes, NodeName, Range, RegionalConfig, Setting, Span,
+    StoredPeriod, address_or_none, text, text_or_none, texts,
 };
 
 /// Upper limit for `connections_max`. Higher than the file descriptor limit of any system.
@@ -375,6 +375,28 @@ keys! {
             flag: "worlds-keep-days", variable: "CHANDLER_WORLDS_KEEP_DAYS", value: "DAYS",
             help: "Number of days after which ended worlds are deleted; 0: never",
             range: 0..=RETENTION_DAYS_MAX,
+        }
+        /// Name of a mirror (`chandler mirror add`) from whose source the server requests candles and
+        /// static data that clients request and the store does not have (docs/mirror.md). Empty: the
+        /// server answers only from the store.
+        read_through: String, default String::new(), {
+            flag: "read-through", variable: "CHANDLER_READ_THROUGH", value: "MIRROR",
+            help: "Mirror from whose source candles are requested that clients request and the store does not have",
+        }
+        /// Markets whose data is requested.
+        #[serde(with = "texts")]
+        read_through_markets: Vec<MarketName>, default MarketName::ALL.to_vec(), {
+            flag: "read-through-markets", variable: "CHANDLER_READ_THROUGH_MARKETS", value: "MARKET",
+            choices: &["HK", "US", "CN"],
+            help: "Markets whose data is requested; may be repeated",
+        }
+        /// Stored periods that are requested: "day" for daily and longer candles, "1m" for minutes and
+        /// longer candles within a day.
+        #[serde(with = "texts")]
+        read_through_periods: Vec<StoredPeriod>, default StoredPeriod::ALL.to_vec(), {
+            flag: "read-through-periods", variable: "CHANDLER_READ_THROUGH_PERIODS", value: "PERIOD",
+            choices: &["day", "1m"],
+            help: "Stored periods that are requested, day and 1m; may be repeated",
         }
         /// Maximum size of a file that operators upload for import, in MiB. Uploads are stored next
         /// to the store for a day; there is room for four of the maximum size (docs/importing.md).

@@ -100,6 +100,8 @@ fn a_flag_changes_only_its_key() {
             "node.cache_size" => "9GB",
             "node.grace" => "9s",
             "limits.push_queue" => "5000",
+            "server.read_through_markets" => "HK",
+            "server.read_through_periods" => "day",
             _ if key.value == "ADDRESS:PORT" => "127.0.0.1:9",
             _ => "9",
         };
@@ -113,8 +115,9 @@ fn a_flag_changes_only_its_key() {
         let settings = format!("{:?}", config.settings());
         let is_same = settings == format!("{:?}", Settings::default());
         // Log settings are not part of the server's settings, a TLS key without its certificate has
-        // no effect, and the key file is used before the server starts.
-        assert_eq!(is_same, key.table == "log" || matches!(key.name, "tls_key" | "key_file"), "{key}");
+        // no effect, and the key file and the mirror are opened before the server starts.
+        let is_opened = matches!(key.name, "tls_key" | "key_file") || key.name.starts_with("read_through");
+        assert_eq!(is_same, key.table == "log" || is_opened, "{key}");
     }
 }
 

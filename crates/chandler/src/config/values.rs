@@ -11,7 +11,7 @@ use std::time::Duration;
 use access::{LevelsFrom, PkceRule, Region};
 use clap::ValueEnum;
 use history::RunningTrades;
-use market::FloorTable;
+use market::{FloorTable, Market, Period};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,53 @@ pub(crate) struct Span(u64);
 /// Name of a node. `None` stands for the host name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeName(Option<String>);
+
+/// A market, written as HK, US or CN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MarketName(pub(crate) Market);
+
+impl MarketName {
+    pub(crate) const ALL: [MarketName; 3] =
+        [MarketName(Market::Hk), MarketName(Market::Us), MarketName(Market::Cn)];
+}
+
+impl Display for MarketName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.0.as_str())
+    }
+}
+
+impl FromStr for MarketName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<MarketName, String> {
+        let known = MarketName::ALL.into_iter().find(|market| market.0.as_str().eq_ignore_ascii_case(text));
+        known.ok_or_else(|| format!("{text:?} is not a market: write HK, US or CN"))
+    }
+}
+
+/// A period whose candles a mirror collects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredPeriod(pub(crate) Period);
+
+impl StoredPeriod {
+    pub(crate) const ALL: [StoredPeriod; 2] = [StoredPeriod(Period::DAY), StoredPeriod(Period::MINUTE)];
+}
+
+impl Display for StoredPeriod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0.to_string())
+    }
+}
+
+impl FromStr for StoredPeriod {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<StoredPeriod, String> {
+        let known = StoredPeriod::ALL.into_iter().find(|period| period.0.to_string() == text);
+        known.ok_or_else(|| format!("{text:?} is not a stored period: write day or 1m"))
+    }
+}
 
 /// A listener for the accounts in one region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

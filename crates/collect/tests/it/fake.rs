@@ -47,7 +47,11 @@ pub(crate) struct Source {
     pub(crate) month: BTreeMap<String, BTreeSet<Symbol>>,
     /// Times of history requests in milliseconds.
     pub(crate) history: Vec<i64>,
+    /// Times of all requests in milliseconds.
+    pub(crate) all: Vec<i64>,
     pub(crate) requests: u64,
+    /// Number of requests refused because of the rate or the quota.
+    pub(crate) over_limit: u64,
     pub(crate) refused: BTreeMap<Symbol, u64>,
     /// Faults by request number.
     pub(crate) faults: BTreeMap<u64, Fault>,
@@ -57,6 +61,8 @@ pub(crate) struct Source {
     /// Maximum number of history requests in 30 seconds.
     pub(crate) window: usize,
     pub(crate) connections: u64,
+    /// Number of following connections that fail.
+    pub(crate) unreachable: u64,
     pub(crate) latency_ms: i64,
 }
 
@@ -74,13 +80,16 @@ impl Source {
             quota: 100,
             month: BTreeMap::new(),
             history: Vec::new(),
+            all: Vec::new(),
             requests: 0,
+            over_limit: 0,
             refused: BTreeMap::new(),
             faults: BTreeMap::new(),
             excludes_anchor: false,
             changes: Vec::new(),
             window: 60,
             connections: 0,
+            unreachable: 0,
             latency_ms: 40,
         }))
     }
@@ -112,6 +121,7 @@ impl Source {
 
     fn answer(&mut self, request: &Request) -> Result<Answer, SourceError> {
         let now_ms = self.time.0.get();
+        self.all.push(now_ms);
         match request {
             Request::Profile => Ok(Answer::Profile(Profile {
                 history_securities: u32::try_from(self.quota).unwrap(),
@@ -138,6 +148,7 @@ impl Source {
                 self.history.push(now_ms);
                 let recent = self.history.iter().filter(|at| now_ms - **at < 30_000).count();
                 if recent > self.window {
+                    self.over_limit += 1;
                     return Err(refusal(301_606));
                 }
                 if let Some(code) = self.refused.get(symbol) {
@@ -146,6 +157,7 @@ impl Source {
                 let month = Month::of(Timestamp(now_ms / 1_000)).to_string();
                 let requested = self.month.entry(month).or_default();
                 if !requested.contains(symbol) && requested.len() >= self.quota {
+                    self.over_limit += 1;
                     return Err(refusal(301_607));
                 }
                 requested.insert(symbol.clone());
@@ -175,8 +187,13 @@ impl Source {
             }
             Request::Candles { symbol, .. } => {
                 let rows = self.series.get(&(symbol.clone(), false)).cloned().unwrap_or_default();
-                let candles: Vec<Candle> =
+                let mut candles: Vec<Candle> =
                     rows.into_iter().filter(|row| row.time.0 * 1_000 <= now_ms).collect();
+                // The current minute is incomplete.
+                if let Some(last) = candles.last_mut().filter(|last| (last.time.0 + 60) * 1_000 > now_ms) {
+                    last.volume /= 2;
+                    last.close = last.open;
+                }
                 let candles = candles[candles.len().saturating_sub(1_000)..].to_vec();
                 Ok(Answer::Candles(Page { candles, wrong: Vec::new(), decimals: 3 }))
             }
@@ -186,10 +203,18 @@ impl Source {
 
     /// Returns the largest number of history requests in any 30 seconds.
     pub(crate) fn most_in_window(&self) -> usize {
-        let in_window =
-            |from: &i64| self.history.iter().filter(|at| (*from..from + 30_000).contains(at)).count();
-        self.history.iter().map(in_window).max().unwrap_or_default()
+        most(&self.history, 30_000)
     }
+
+    /// Returns the largest number of requests in any second.
+    pub(crate) fn most_in_second(&self) -> usize {
+        most(&self.all, 1_000)
+    }
+}
+
+fn most(times: &[i64], window_ms: i64) -> usize {
+    let in_window = |from: &i64| times.iter().filter(|at| (*from..from + window_ms).contains(at)).count();
+    times.iter().map(in_window).max().unwrap_or_default()
 }
 
 pub(crate) fn refusal(code: u64) -> SourceError {
@@ -247,7 +272,14 @@ struct FakeLink {
 
 impl Connect for Connector {
     fn connect(&mut self, _: i64) -> Result<Box<dyn Link>, SourceError> {
-        self.0.borrow_mut().connections += 1;
+        let mut source = self.0.borrow_mut();
+        source.connections += 1;
+        if source.unreachable > 0 {
+            source.unreachable -= 1;
+            let (place, reason) = ("ws://127.0.0.1".to_owned(), "refused".to_owned());
+            return Err(SourceError::Unreachable { place, reason });
+        }
+        drop(source);
         let source = self.0.clone();
         Ok(Box::new(FakeLink { source, next: 1, answers: VecDeque::new(), is_cut: false }))
     }
@@ -275,7 +307,10 @@ impl Link for FakeLink {
             }
             Some(Fault::Code(code)) => {
                 let now_ms = source.time.0.get();
-                source.history.push(now_ms);
+                source.all.push(now_ms);
+                if matches!(request, Request::History { .. }) {
+                    source.history.push(now_ms);
+                }
                 Err(refusal(code))
             }
             Some(Fault::Cut) => {

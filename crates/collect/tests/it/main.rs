@@ -3,4 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
 mod fake;
+mod faults;
+mod options;
 mod runs;
+mod through;

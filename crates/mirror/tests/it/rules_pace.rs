@@ -143,10 +143,40 @@ fn a_restart_does_not_reset_the_window() {
     let mut pace = Pace::new(RateLimits::PUBLISHED);
     assert_eq!(sent_in(&mut pace, s(0), 30), 55);
     let recent: Vec<Duration> = pace.recent().collect();
-    let mut pace = Pace::restored(RateLimits::PUBLISHED, recent, s(10));
+    let mut pace = Pace::restored(RateLimits::PUBLISHED, recent, 2, s(10));
     // Two requests may have been pending when the process ended.
     assert_eq!(sent_in(&mut pace, s(10), 20), 0);
     assert_eq!(sent_in(&mut pace, s(30), 9), 53);
+}
+
+#[test]
+fn the_time_left_is_when_the_last_request_can_be_sent() {
+    let mut pace = Pace::new(RateLimits::PUBLISHED);
+    assert_eq!((pace.time_left(0, s(0)), pace.time_left(1, s(0))), (s(0), s(0)));
+    // 8 a second.
+    assert_eq!(pace.time_left(17, s(0)), s(2));
+    assert_eq!(sent_in(&mut pace, s(0), 5), 40);
+    // 15 more in this window, and then the slots of the first requests.
+    assert_eq!(pace.time_left(16, s(5)), s(25));
+    assert_eq!(pace.time_left(15 + 55, s(5)), s(30));
+    assert_eq!(sent_in(&mut pace, s(5), 5), 15);
+    assert_eq!(pace.time_left(1, s(10)), s(20));
+    assert_eq!(pace.time_left(56, s(10)), s(50));
+    pace.pause(s(100));
+    assert_eq!(pace.time_left(1, s(10)), s(90));
+    assert_eq!(Pace::new(RateLimits::UNLIMITED).time_left(1_000, s(0)), s(0));
+}
+
+#[test]
+fn without_limits_more_requests_are_pending_and_none_is_remembered() {
+    let mut pace = Pace::new(RateLimits::UNLIMITED);
+    let tickets: Vec<_> = (0..4).map(|_| pace.sent(Kind::History, s(1))).collect();
+    assert_eq!(pace.next(Kind::History, s(1)), Next::InWork);
+    for ticket in tickets {
+        pace.answered(ticket, Reply::Served, s(1));
+    }
+    assert_eq!(pace.next(Kind::History, s(1)), Next::Ready);
+    assert_eq!(pace.recent().count(), 0);
 }
 
 #[test]

@@ -90,7 +90,8 @@ fn minutes_are_counted_by_calendar_and_sessions() {
 #[test]
 fn days_come_before_minutes_and_newer_gaps_before_older_ones() {
     let mut stored = security("700.HK");
-    stored.stored.push((Period::MINUTE, range("2026-03-03", "2026-03-12")));
+    stored.stored.push((Period::MINUTE, Adjust::None, range("2026-03-03", "2026-03-12")));
+    stored.stored.push((Period::DAY, Adjust::None, range("2026-03-02", "2026-03-11")));
     let mut options = options(&[Period::MINUTE, Period::DAY]);
     options.from = Some(date("2026-03-02"));
     options.with_today = true;
@@ -100,7 +101,7 @@ fn days_come_before_minutes_and_newer_gaps_before_older_ones() {
         [
             "profile",
             "statics 2",
-            "700.HK day 2026-03-02..=2026-03-18 1",
+            "700.HK day 2026-03-12..=2026-03-18 1",
             "700.HK day adjusted 2026-03-02..=2026-03-18 1",
             "9988.HK day 2026-03-02..=2026-03-18 1",
             "9988.HK day adjusted 2026-03-02..=2026-03-18 1",

@@ -119,22 +119,12 @@ impl View {
 
     /// Returns the jobs of a mirror, ordered by series and first day.
     pub fn mirror_jobs(&self, id: MirrorId) -> Result<Vec<MirrorJob>, StoreError> {
-        self.far().all(sql::JOBS, [id.0], |row| {
-            Ok(MirrorJob {
-                symbol: symbol(row, 0)?,
-                period: row.get(1)?,
-                adjustment: row.get(2)?,
-                sessions: row.get(3)?,
-                purpose: row.get(4)?,
-                first_day: date(row, 5)?,
-                last_day: date(row, 6)?,
-                position: row.get(7)?,
-                outcome: row.get(8)?,
-                pages: natural(row, 9)?,
-                rows: natural(row, 10)?,
-                updated_at: Timestamp(row.get(11)?),
-            })
-        })
+        self.far().all(sql::JOBS, [id.0], MirrorJob::read)
+    }
+
+    /// Returns the jobs of one security of a mirror, ordered by series and first day.
+    pub fn mirror_jobs_of(&self, id: MirrorId, symbol: &Symbol) -> Result<Vec<MirrorJob>, StoreError> {
+        self.far().all(sql::JOBS_OF, (id.0, symbol.as_str()), MirrorJob::read)
     }
 
     /// Returns the securities that a mirror has requested in a month, such as `2026-11`.
@@ -333,6 +323,25 @@ impl Batch<'_> {
     }
 }
 
+impl MirrorJob {
+    fn read(row: &Row<'_>) -> Result<MirrorJob, Fault> {
+        Ok(MirrorJob {
+            symbol: symbol(row, 0)?,
+            period: row.get(1)?,
+            adjustment: row.get(2)?,
+            sessions: row.get(3)?,
+            purpose: row.get(4)?,
+            first_day: date(row, 5)?,
+            last_day: date(row, 6)?,
+            position: row.get(7)?,
+            outcome: row.get(8)?,
+            pages: natural(row, 9)?,
+            rows: natural(row, 10)?,
+            updated_at: Timestamp(row.get(11)?),
+        })
+    }
+}
+
 impl MirrorRow {
     fn read(row: &Row<'_>) -> Result<MirrorRow, Fault> {
         Ok(MirrorRow {
@@ -394,6 +403,10 @@ pub(super) mod sql {
             "select symbol, period, adjustment, sessions, purpose, first_day, last_day, position, outcome, pages, row_count, \
              updated_at from mirror_job where mirror_id = $1 \
              order by symbol, period, adjustment, sessions, purpose, first_day";
+        JOBS_OF: "list the jobs of a security of a mirror",
+            "select symbol, period, adjustment, sessions, purpose, first_day, last_day, position, outcome, pages, row_count, \
+             updated_at from mirror_job where mirror_id = $1 and symbol = $2 \
+             order by period, adjustment, sessions, purpose, first_day";
         PUT_JOB: "write a job of a mirror",
             "insert into mirror_job (mirror_id, symbol, period, adjustment, sessions, purpose, first_day, last_day, \
              position, outcome, pages, row_count, updated_at) \
@@ -439,7 +452,7 @@ pub(super) mod sql {
         fn queries_for_mirrors_use_their_indexes() {
             crate::engine::statements::follow_the_keys(
                 crate::engine::migrations::ALL,
-                &[MIRROR, MONTH, ADJUSTED, DERIVED, UNCHARGE, REMOVE_JOB, NOTE],
+                &[MIRROR, JOBS_OF, MONTH, ADJUSTED, DERIVED, UNCHARGE, REMOVE_JOB, NOTE],
             );
         }
     }

@@ -84,6 +84,8 @@ fn mirrors_have_unique_names_and_are_removed_with_all_their_rows() {
     assert_eq!(list[1].note, Some(("no quotes".to_owned(), NOW)));
     let jobs = [job("2018-01-02", "done", Some("floor")), job("2026-01-02", "start", None)];
     assert_eq!(view.mirror_jobs(other).unwrap(), jobs);
+    assert_eq!(view.mirror_jobs_of(other, &symbol("700.HK")).unwrap(), jobs);
+    assert_eq!(view.mirror_jobs_of(other, &symbol("5.HK")).unwrap(), []);
     assert_eq!(view.mirror_month(other, "2026-03").unwrap(), [symbol("700.HK")]);
     assert_eq!(view.mirror_adjusted(other, &symbol("700.HK")).unwrap().as_deref(), Some(&b"two"[..]));
     let reports = view.mirror_reports(other, 10).unwrap();
@@ -125,4 +127,23 @@ fn derived_factors_are_replaced_and_invalidate_the_stored_factors() {
     let mut reader = fresh.store.reader().unwrap();
     assert_eq!(reader.view().derived_factors(&tencent).unwrap(), second);
     assert_eq!(reader.view().derived_factors(&symbol("5.HK")).unwrap(), []);
+}
+
+#[test]
+fn only_one_process_at_a_time_holds_the_lock_of_a_mirror() {
+    let store = fresh();
+    let (one, other) = (add(&store, "live").unwrap(), add(&store, "other").unwrap());
+    let row =
+        |id| store.store.reader().unwrap().view().mirrors().unwrap().into_iter().find(|row| row.id == id);
+    let (live, another) = (row(one).unwrap(), row(other).unwrap());
+    let held = store.store.mirror_lock(&live).unwrap();
+    assert!(held.is_held());
+    let refused = store.store.mirror_lock(&live).unwrap_err();
+    let text =
+        format!("another process (process {}) runs the mirror live: wait until it ends", std::process::id());
+    assert!(refused.to_string().starts_with(&text), "{refused}");
+    assert!(store.store.mirror_lock(&another).is_ok(), "each mirror has its own lock");
+    assert!(store.store.writer().is_ok(), "an import does not wait for it");
+    drop(held);
+    assert!(store.store.mirror_lock(&live).is_ok());
 }

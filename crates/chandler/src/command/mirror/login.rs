@@ -52,17 +52,17 @@ pub(super) fn seal(access: &Access, name: &str) -> Result<Vec<u8>, Failure> {
 
 /// Opens connections to the source of a mirror. A login's token is renewed before each connection.
 pub(super) struct MirrorServer<'a> {
-    row: &'a MirrorRow,
+    row: MirrorRow,
     settings: Settings,
     addresses: Addresses,
     access: &'a Access,
 }
 
 impl<'a> MirrorServer<'a> {
-    pub(super) fn of(row: &'a MirrorRow, access: &'a Access) -> Result<MirrorServer<'a>, Failure> {
+    pub(super) fn of(row: &MirrorRow, access: &'a Access) -> Result<MirrorServer<'a>, Failure> {
         let settings: Settings = serde_json::from_str(&row.settings)?;
         let addresses = Addresses::parse(&settings.http_url, settings.quote_url.as_deref())?;
-        Ok(MirrorServer { row, settings, addresses, access })
+        Ok(MirrorServer { row: row.clone(), settings, addresses, access })
     }
 
     fn credentials(&self) -> Result<Credentials, Failure> {

@@ -6,6 +6,7 @@ mod named;
 mod plan;
 mod run;
 mod status;
+pub(crate) mod through;
 mod verify;
 
 use clap::{Args, Subcommand};

@@ -100,7 +100,7 @@ pub(super) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
             present,
         };
         let mut server = MirrorServer::of(&row, &access)?;
-        let bar = arguments.progress.range(1);
+        let bar = arguments.progress.described(1);
         let result = Runner {
             store: &store,
             venues: context.history.venues(),
@@ -119,6 +119,7 @@ pub(super) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
                 false => Ok(()),
             };
         };
+        recheck = next_recheck(recheck, result.as_ref().ok());
         match result {
             Ok(report) => show(&row.name, &report, arguments.format)?,
             // The next round retries.
@@ -127,8 +128,16 @@ pub(super) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         if wait(every, &stop) {
             return Ok(());
         }
-        // Later rounds also collect corrections.
-        recheck = Some(Recheck::Again);
+    }
+}
+
+/// Returns what the next round of `--every` requests again. Every round also collects corrections,
+/// and a round that has failed is repeated.
+fn next_recheck(this: Option<Recheck>, report: Option<&RunReport>) -> Option<Recheck> {
+    let is_done = report.is_some_and(|report| report.failed.is_empty());
+    match this {
+        Some(Recheck::Since(_)) if !is_done => this,
+        _ => Some(Recheck::Again),
     }
 }
 
@@ -152,30 +161,44 @@ struct Shown<'a> {
 
 impl Watch for Shown<'_> {
     fn progress(&self, progress: &Progress) {
-        let left = progress.expected.saturating_sub(progress.answered);
-        let text = || {
-            let minutes = progress.time_left.as_secs().div_ceil(60);
-            let quota = progress
-                .quota_left
-                .map_or(String::new(), |left| format!(", {left} securities left this month"));
-            let series = Some(&progress.series).filter(|series| !series.is_empty());
-            let series = series.map_or(String::new(), |series| format!("  {series}"));
-            format!("{} left, {}{quota}{series}", count(left, "request"), until(minutes))
-        };
         if self.bar.is_shown() {
             self.bar.set_length(progress.expected.max(1));
             self.bar.set(progress.answered);
-            self.bar.say(text);
+            self.bar.say(|| described(progress));
             return;
         }
-        let tenth = progress.answered * 10 / progress.expected.max(1);
+        if progress.expected == 0 {
+            return;
+        }
+        let tenth = progress.answered * 10 / progress.expected;
         if tenth != self.last.replace(tenth) {
-            self.bar.line(&format!("{} of {} requests, {}", progress.answered, progress.expected, text()));
+            let (answered, expected) = (thousands(progress.answered), thousands(progress.expected));
+            self.bar.line(&format!("{answered} of {expected} requests, {}", described(progress)));
         }
     }
 
     fn note(&self, text: &str) {
         self.bar.line(&output::printable(text));
+    }
+}
+
+/// Formats the remaining requests, time and quota: `332 requests, 3 minutes left, quota 97, 700.HK 1m`.
+fn described(progress: &Progress) -> String {
+    let requests = progress.expected.saturating_sub(progress.answered);
+    let mut text = format!("{}, {} left", count(requests, "request"), duration(progress.time_left));
+    if let Some(quota) = progress.quota_left {
+        text.push_str(&format!(", quota {}", thousands(quota as u64)));
+    }
+    if !progress.series.is_empty() {
+        text.push_str(&format!(", {}", progress.series));
+    }
+    text
+}
+
+fn duration(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => count(seconds, "second"),
+        seconds => until(seconds.div_ceil(60)),
     }
 }
 
@@ -223,4 +246,38 @@ fn document(name: &str, report: &RunReport) -> Value {
         "waits_until": report.waits_until.map(|at| at.to_string()), "reports": report.reports,
         "stopped": report.is_stopped,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_round_since_a_date_is_repeated() {
+        let since = Some(Recheck::Since("2026-01-02".parse().unwrap()));
+        let again = Some(Recheck::Again);
+        let done = RunReport::default();
+        let symbol: Symbol = "700.HK".parse().unwrap();
+        let partly = RunReport { failed: vec![(symbol, "no answer".to_owned())], ..RunReport::default() };
+        assert_eq!(next_recheck(since, None), since);
+        assert_eq!(next_recheck(since, Some(&partly)), since);
+        assert_eq!(next_recheck(since, Some(&done)), again);
+        assert_eq!((next_recheck(None, None), next_recheck(again, None)), (again, again));
+    }
+
+    #[test]
+    fn the_progress_shows_requests_time_and_quota() {
+        let mut progress = Progress {
+            expected: 1_500,
+            answered: 266,
+            time_left: Duration::from_secs(674),
+            quota_left: Some(97),
+            series: "700.HK 1m".to_owned(),
+            ..Progress::default()
+        };
+        assert_eq!(described(&progress), "1,234 requests, 12 minutes left, quota 97, 700.HK 1m");
+        (progress.expected, progress.quota_left) = (267, None);
+        progress.time_left = Duration::from_secs(1);
+        assert_eq!(described(&progress), "1 request, 1 second left, 700.HK 1m");
+    }
 }

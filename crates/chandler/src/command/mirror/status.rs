@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::Args;
-use collect::{Settings, State};
+use collect::{Settings, State, is_of_run};
 use market::{Symbol, Timestamp};
 use mirror::Month;
 use serde_json::{Value, json};
@@ -128,8 +128,12 @@ impl Known {
     /// Returns the number of securities that have jobs, all of which are complete.
     fn complete(&self) -> usize {
         let begun: BTreeSet<&Symbol> = self.jobs.iter().map(|job| &job.symbol).collect();
-        let open: BTreeSet<&Symbol> =
-            self.jobs.iter().filter(|job| job.outcome.is_none()).map(|job| &job.symbol).collect();
+        let open: BTreeSet<&Symbol> = self
+            .jobs
+            .iter()
+            .filter(|job| job.outcome.is_none() && is_of_run(job))
+            .map(|job| &job.symbol)
+            .collect();
         self.list.iter().filter(|of| begun.contains(&of.symbol) && !open.contains(&of.symbol)).count()
     }
 
@@ -186,6 +190,7 @@ impl Known {
             "complete": self.complete(), "candles": self.candles(), "requests": self.state.requests,
             "month": self.month.to_string(), "quota_used": self.asked, "quota_limit": self.state.month_limit,
             "quota_left": left, "began_at": time(self.state.began_at), "ended_at": time(self.state.ended_at),
+            "read_through_at": time(self.state.read_through_at),
             "outcome": self.state.outcome, "refused": refused, "jobs": jobs, "reports": reports,
             "report_count": self.report_count,
         })

@@ -1,0 +1,216 @@
+//! Read-through with a real server as the source.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use source::{Addresses, Anchor, Answer, Connection, Count, Credentials, Event, Request, SecretText};
+
+use crate::counting_proxy::Proxy;
+use crate::mirror::{add, candles, ran};
+use crate::mirror_limits::{days, minutes};
+use crate::remote::Server;
+use crate::world::{World, machine_seconds};
+
+/// A source, its proxy, and a store without candles that has the source as the mirror `up`.
+struct Sides {
+    origin: World,
+    source: Server,
+    proxy: Proxy,
+    target: World,
+    /// Keys of an account of the target.
+    keys: Value,
+}
+
+impl Sides {
+    fn new() -> Sides {
+        let origin = World::with(&[
+            ("700.csv", &days("700.HK", "2025-01-02")),
+            ("700m.csv", &minutes("700.HK", "2025-10-20")),
+            ("5.csv", &days("5.HK", "2025-01-02")),
+            ("names.csv", "symbol,name_en,lot_size\n700.HK,Lamp & Wick,100\n"),
+        ]);
+        let keys = origin.json(&["account", "create", "reader"]);
+        let source = Server::of(&origin, keys["access_token"].as_str().unwrap(), &[]);
+        let proxy = Proxy::of(&source.url, BTreeMap::new());
+        let target = World::with(&[("9.csv", &days("9.HK", "2025-09-01"))]);
+        add(&target, &proxy.url, &keys);
+        ran(&target, "plan up 700.HK --accept-terms");
+        proxy.forget();
+        let keys = target.json(&["account", "create", "ann"]);
+        Sides { origin, source, proxy, target, keys }
+    }
+
+    fn server(&self) -> Server {
+        let token = self.keys["access_token"].as_str().unwrap();
+        Server::by_machine_clock(&self.target, token, &["--read-through", "up"])
+    }
+
+    /// Opens a long connection to the target.
+    fn link(&self, server: &Server) -> Connection {
+        let text = |name: &str| self.keys[name].as_str().unwrap().to_owned();
+        let credentials = Credentials::Key {
+            app_key: text("app_key"),
+            app_secret: SecretText::new(text("app_secret")),
+            access_token: SecretText::new(text("access_token")),
+        };
+        let addresses = Addresses::parse(&server.url, None).unwrap();
+        let password =
+            source::one_time_password(&addresses, &credentials, machine_seconds() * 1_000).unwrap();
+        Connection::open(&addresses, &password, false).unwrap()
+    }
+}
+
+fn answer(link: &mut Connection, request: Request) -> Result<Answer, source::SourceError> {
+    link.send(request).unwrap();
+    loop {
+        if let Some(Event::Answer { answer, .. }) = link.receive(Duration::from_secs(20)).unwrap() {
+            return answer;
+        }
+    }
+}
+
+fn history(symbol: &str, period: source::Period, count: usize) -> Request {
+    Request::History {
+        symbol: symbol.parse().unwrap(),
+        period,
+        adjust: source::Adjust::Actual,
+        sessions: source::Sessions::Regular,
+        anchor: Some(Anchor { date: "2025-10-31".parse().unwrap(), minute: None }),
+        count: Count::of(count),
+    }
+}
+
+fn code(error: &source::SourceError) -> u64 {
+    match error {
+        source::SourceError::Refused { code, .. } => *code,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn all_transports_answer_with_the_candles_of_the_source() {
+    let sides = Sides::new();
+    let server = sides.server();
+    for question in [
+        "700.HK --start 2025-10-02 --end 2025-10-31",
+        "700.HK -p week --start 2025-02-03 --end 2025-10-31",
+        "700.HK -p 5m --start 2025-10-28 --end 2025-10-31",
+    ] {
+        let line: Vec<&str> =
+            ["kline"].into_iter().chain(question.split(' ')).chain(["--format", "csv"]).collect();
+        let (here, there) = (sides.origin.run(&line), server.run(&sides.target, &line));
+        assert!(here.stdout.lines().count() > 15, "{question}: {}", here.stderr);
+        assert_eq!(there.stdout, here.stdout, "{question}: {}", there.stderr);
+        let pages = sides.proxy.history();
+        assert_eq!(server.run(&sides.target, &line).stdout, here.stdout);
+        assert_eq!(sides.proxy.history(), pages, "{question}: it is stored");
+    }
+
+    let mut link = sides.link(&server);
+    let page = answer(&mut link, history("5.HK", source::Period::Day, 100)).unwrap();
+    let Answer::Candles(page) = page else { panic!("{page:?}") };
+    assert_eq!(page.candles.len(), 100);
+    let symbols = vec!["5.HK".parse().unwrap(), "700.HK".parse().unwrap()];
+    let Answer::StaticInfo(all) = answer(&mut link, Request::StaticInfo { symbols }).unwrap() else {
+        panic!("no static data")
+    };
+    assert_eq!(all[1].name_en.as_deref(), Some("Lamp & Wick"));
+    let pages = sides.proxy.history();
+    for _ in 0..2 {
+        let unknown = answer(&mut link, history("9999.HK", source::Period::Day, 10)).unwrap_err();
+        assert_eq!(code(&unknown), 301_600);
+    }
+    assert_eq!(sides.proxy.history(), pages, "static data shows that the security is unknown");
+    drop((link, server));
+    sides.target.ok(&["check"]);
+    // The account of the target is charged for what it read.
+    assert_eq!(sides.target.json(&["quota", "ann"])["used"], 2);
+}
+
+#[test]
+fn nothing_is_requested_with_another_clock_or_without_access() {
+    let sides = Sides::new();
+    let line = ["kline", "700.HK", "--start", "2025-10-02", "--end", "2025-10-31"];
+    {
+        let token = sides.keys["access_token"].as_str().unwrap();
+        let server = Server::of(&sides.target, token, &["--read-through", "up"]);
+        assert_eq!(server.run(&sides.target, &line).code, Some(1), "the clock is set");
+    }
+    let mut server = sides.server();
+    let created = sides.target.json(&["world", "create", "march", "--start", "2025-10-30"]);
+    let own = std::mem::replace(
+        &mut server.token,
+        created["credentials"]["access_token"].as_str().unwrap().to_owned(),
+    );
+    assert_eq!(server.run(&sides.target, &line).code, Some(1), "a world has its own clock");
+    server.token = own;
+    assert_eq!(sides.proxy.most(), (0, 0));
+    // An account without the right to the market.
+    let token = sides.target.json(&["account", "create", "bob", "--markets", "US"]);
+    let own = std::mem::replace(&mut server.token, token["access_token"].as_str().unwrap().to_owned());
+    assert_ne!(server.run(&sides.target, &line).code, Some(0));
+    assert_eq!(sides.proxy.most(), (0, 0));
+    server.token = own;
+    assert_eq!(server.run(&sides.target, &line).code, Some(0));
+    assert_eq!(sides.proxy.history(), 1);
+}
+
+#[test]
+fn a_source_that_does_not_respond_delays_only_requests_for_missing_data() {
+    let mut sides = Sides::new();
+    let address = sides.source.url.strip_prefix("http://").unwrap().to_owned();
+    sides.source.kill();
+    // Connections are accepted by the system, and nothing reads from them.
+    let _silent = TcpListener::bind(&address).unwrap();
+    let server = sides.server();
+    let mut link = sides.link(&server);
+    let began = Instant::now();
+    let missing = link.send(history("700.HK", source::Period::Day, 10)).unwrap();
+    let stored = link.send(history("9.HK", source::Period::Day, 10)).unwrap();
+    let mut order = Vec::new();
+    while order.len() < 2 {
+        let Some(Event::Answer { id, answer }) = link.receive(Duration::from_secs(25)).unwrap() else {
+            continue;
+        };
+        if id == missing {
+            assert_eq!(code(&answer.unwrap_err()), 301_603);
+        } else {
+            assert!(matches!(answer, Ok(Answer::Candles(page)) if page.candles.len() == 10));
+        }
+        order.push(id);
+    }
+    assert_eq!(order, [stored, missing]);
+    assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_server_does_not_start_without_its_mirror() {
+    let world = World::with(&[("9.csv", &days("9.HK", "2025-09-01"))]);
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--read-through", "up"];
+    let (code, text) = world.fails(&serve);
+    assert!(code == 2 && text.contains("there is no mirror \"up\""), "{code} {text}");
+    let key = serde_json::json!({"app_key": "key", "app_secret": "secret", "access_token": "token"});
+    add(&world, "http://127.0.0.1:9", &key);
+    let (code, text) = world.fails(&serve);
+    assert!(code == 2 && text.contains("`chandler mirror plan up --accept-terms` once"), "{code} {text}");
+}
+
+#[test]
+fn a_run_of_another_process_and_read_through_exclude_each_other() {
+    let sides = Sides::new();
+    let server = sides.server();
+    let line = ["kline", "700.HK", "--start", "2025-10-02", "--end", "2025-10-31"];
+    assert_eq!(server.run(&sides.target, &line).code, Some(0));
+    // The server holds the lock for some seconds after its last request.
+    let (code, text) = sides.target.fails(&["mirror", "run", "up"]);
+    assert!(code == 1 && text.contains("runs the mirror up"), "{text}");
+    drop(server);
+    let report = ran(&sides.target, "run up");
+    assert_eq!(report["failed"], Value::Array(Vec::new()), "{report}");
+    for period in ["day", "1m"] {
+        let of = |world| candles(world, "700.HK", period, "none");
+        assert_eq!(of(&sides.target), of(&sides.origin), "{period}");
+    }
+}
