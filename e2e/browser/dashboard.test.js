@@ -251,7 +251,7 @@ describe('the pages of operators', () => {
       await drop(page, 'picture.png', '\u0089PNG\r\n\u001a\n\u0000\u0000');
       await page.getByRole('article', { name: 'picture.png' }).getByText(/^This file cannot be imported/).waitFor();
 
-      await card.getByRole('button', { name: 'Undo', exact: true }).click();
+      await page.getByRole('row').filter({ hasText: 'DROP.US.csv' }).getByRole('button', { name: /^Undo import/ }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByText('2 candles are removed, 0 are restored.').waitFor();
       await visitor.look('dashboard-undo');
@@ -267,8 +267,8 @@ describe('the pages of operators', () => {
       await page.getByRole('button', { name: 'Choose a file…' }).waitFor();
       await drop(page, 'prices.csv', rows);
       const card = page.getByRole('article', { name: 'prices.csv' });
-      await card.getByText(/^This file cannot be imported/).waitFor();
-      const [begin, look] = ['Import', 'See what it would do'].map((name) => card.getByRole('button', { name, exact: true }));
+      await card.getByText(/^Enter the symbol, e\.g\. AAPL\.US: /).waitFor();
+      const [begin, look] = ['Import', 'Preview'].map((name) => card.getByRole('button', { name, exact: true }));
       await card.getByLabel('Symbol').fill('GONE.US');
       await look.click();
       await begin.waitFor();
@@ -287,7 +287,7 @@ describe('the pages of operators', () => {
       await card.getByLabel('Symbol').fill('BACK.US');
       await look.click();
       await card.getByText(/unless its data was removed/).waitFor();
-      await card.getByRole('button', { name: 'See what importing it again would do' }).click();
+      await card.getByRole('button', { name: 'Preview importing it again' }).click();
       await card.getByText(/^Would add 2,/).waitFor();
       await begin.click();
       await card.getByText(/Added 2,/).waitFor();

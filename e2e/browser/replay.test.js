@@ -161,8 +161,7 @@ describe('a replay', () => {
     await at(`${CHART}&world=orders`, async (page, visitor) => {
       await ready(page);
       const price = String(Math.ceil(Number((await servedTo(page, 'orders')).at(-1).close) * 1.05));
-      await page.locator('#trade').click();
-      await page.waitForURL(/portfolio\?symbol=9001\.HK&world=orders/);
+      await visitor.open(on.at('/portfolio?symbol=9001.HK&world=orders'));
       await page.locator('#ticket-quantity:focus').waitFor();
       await ready(page);
       await page.locator('#ticket-quantity').fill('500');

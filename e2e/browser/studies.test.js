@@ -35,9 +35,9 @@ function meanOf(candles, length) {
   return `${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
-async function importOf(symbol, times, cents = '00') {
+async function importOf(symbol, times, cents = '00', traded = '1000,11000') {
   const file = path.join(on.server.store, `${symbol}-${times.length}-${cents}.csv`);
-  const rows = times.map((time, at) => `${symbol},${time},${10 + at},${12 + at},${9 + at},${11 + at}.${cents},1000,11000`);
+  const rows = times.map((time, at) => `${symbol},${time},${10 + at},${12 + at},${9 + at},${11 + at}.${cents},${traded}`);
   writeFileSync(file, `symbol,time,open,high,low,close,volume,turnover\n${rows.join('\n')}\n`);
   await on.server.command(['import', file]);
 }
@@ -51,6 +51,29 @@ async function pictureName(page) {
   await page.mouse.move(0, 0);
   return png.suggestedFilename();
 }
+
+describe('volumes', () => {
+  it('have no pane for an index, and turnovers that are not known are not zero', async () => {
+    const days = Array.from({ length: 20 }, (_, at) => `2026-10-${String(at + 1).padStart(2, '0')}`).filter((day) => ![0, 6].includes(new Date(day).getUTCDay()));
+    await importOf('NONE.US', days, '00', '0,0');
+    await importOf('SOME.US', days, '00', '1000,0');
+    // Panes are the rows of the chart's table, with separators between them, and the time axis.
+    const heights = (page) => page.evaluate(() => [...document.querySelectorAll('#chart tr')].map((row) => row.clientHeight).filter((height) => height > 40).length);
+    await atChart('/?symbol=NONE.US&rsi=14', async (page, visitor) => {
+      await says(page, 'RSI');
+      assert.equal(await heights(page), 2, 'prices and the indicator');
+      assert.equal(await cellText(page, 'turnover'), '0.000');
+      await visitor.look('chart-no-volume');
+      await page.locator('#symbol').fill('SOME.US');
+      await page.locator('#symbol').press('Enter');
+      await titled(page, 'SOME.US');
+      assert.equal(await cellText(page, 'turnover'), '–');
+      await says(page, 'RSI');
+      assert.equal(await heights(page), 3, 'prices, volumes and the indicator');
+      await visitor.screenshot('chart-volume');
+    });
+  });
+});
 
 describe('indicators', () => {
   it('are chosen in a dialog, exact, and part of the address', async () => {

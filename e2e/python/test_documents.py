@@ -11,6 +11,7 @@ import unittest
 import harness
 import person
 
+import yaml
 from longbridge.openapi import AdjustType, Period
 
 DOCS, EXAMPLES = harness.ROOT / "docs", harness.ROOT / "e2e/examples"
@@ -133,8 +134,9 @@ class Backtests(unittest.TestCase):
             names.mkdir()
             (names / "chandler").symlink_to(harness.BINARY)
             python = f"#!/bin/sh\nexec {sys.executable} \"$@\"\n"
-            (names / "python3").write_text(python)
-            (names / "python3").chmod(0o755)
+            for name in ("python", "python3"):
+                (names / name).write_text(python)
+                (names / name).chmod(0o755)
             environment = {
                 "PATH": f"{names}:{os.environ['PATH']}", "HOME": folder, "PYTHONDONTWRITEBYTECODE": "1",
                 "CHANDLER_STORE": harness.store_argument(harness.fresh_store()), "CHANDLER_CLOCK": harness.NOW}
@@ -171,6 +173,20 @@ class Backtests(unittest.TestCase):
         ((command, output),) = self.commands("--sweep")
         columns = lambda text: [line.split()[:8] for line in text.splitlines()]
         self.assertEqual(columns(self.run_command(command)[0]), columns(output))
+
+    def test_the_workflow(self):
+        (workflow,) = re.findall(r"```yaml\n(.*?)```", self.PAGE.read_text(), re.DOTALL)
+        steps = [step.get("run", "") for step in yaml.safe_load(workflow)["jobs"]["backtest"]["steps"]]
+        steps = [step for step in steps if step.startswith("chandler ")]
+        self.assertEqual(len(steps), 2)
+        # The repository has a strategy, and files of candles.
+        security = "symbol,currency,lot_size\\n9001.HK,HKD,500\\n"
+        repository = ["mkdir data", "cp moving_average.py strategy.py", f"printf '{security}' >data/securities.csv"] + [
+            f"chandler export 9001.HK --period {period} --start 2026-06-01 --output data/{period}.csv" for period in ("1m", "day")]
+        stdout, files = self.run_command("\n".join(["set -e", *repository, *steps]))
+        self.assertIn("report.html", files)
+        self.assertRegex(stdout, r"trades +[1-9]")
+        self.assertIn("passed: max_drawdown < 20%", stdout)
 
     def test_a_grid(self):
         ((command, output),) = self.commands("grid.py")

@@ -380,16 +380,87 @@ class Newest(Trading):
         detail = self.trade.order_detail(order_id)
         self.assertEqual((detail.status, detail.executed_price), (self.api.OrderStatus.Filled, Decimal(305)))
 
-    def test_several_legs_and_attached_orders_are_not_offered(self):
-        attached = self.api.SubmitAttachedParams(self.api.AttachedOrderType.StopLoss, stop_loss_price=Decimal(290))
+    def test_attached_orders_close_what_their_order_has_bought(self):
+        api = self.api
+        order_id = self.submit("100", submitted_price="305.8", attached_params=api.SubmitAttachedParams(
+            api.AttachedOrderType.Bracket, profit_taker_price=Decimal(306), stop_loss_price=Decimal(300),
+            stop_loss_submit_price=Decimal("299.8"), time_in_force=api.TimeInForceType.GoodTilCanceled))
+        profit, stop = self.trade.order_detail(order_id).attached_orders
         self.assertEqual(
-            self.refused(self.submit, "100", submitted_price="300", attached_params=attached),
-            (301602, "attached orders are not offered here: paper accounts do not support this; your login is valid"))
+            (profit.attached_type_display, profit.trigger_price, profit.submit_price, profit.activate_order_type),
+            (api.AttachedOrderType.ProfitTaker, Decimal(306), None, api.OrderType.MO))
+        self.assertEqual(
+            (stop.attached_type_display, stop.trigger_price, stop.submit_price, stop.activate_order_type),
+            (api.AttachedOrderType.StopLoss, Decimal(300), Decimal("299.8"), api.OrderType.LO))
+        for one in (profit, stop):
+            self.assertEqual(
+                (one.status, one.trigger_status, one.quantity, one.executed_qty, one.executed_price, one.withdrawn),
+                (api.OrderStatus.VarietiesNotReported, api.TriggerStatus.Deactive, Decimal(100), Decimal(0), None, False))
+            self.assertEqual((one.time_in_force, one.gtd, one.tag), (api.TimeInForceType.GoodTilCanceled, None, api.OrderTag.LongTerm))
+        self.trade.replace_order(order_id, Decimal(100), attached_params=api.ReplaceAttachedParams(
+            api.AttachedOrderType.StopLoss, stop_loss_price=Decimal("304.8"), stop_loss_id=int(stop.order_id), main_id=int(order_id)))
+        (found,) = self.trade.today_orders(order_id=stop.order_id, is_attached=True)
+        self.assertEqual((found.order_type, found.side, found.trigger_price), (api.OrderType.LIT, api.OrderSide.Sell, Decimal("304.8")))
+        self.assertEqual([order.order_id for order in self.trade.today_orders()], [order_id])
+        # 10:02 reaches 306: the take profit takes the open of 10:03, 305, before the low of 304.8.
+        self.server.move(WEDNESDAY, "10:04:00")
+        profit, stop = self.trade.order_detail(order_id).attached_orders
+        self.assertEqual((profit.status, profit.executed_price, profit.executed_amount), (api.OrderStatus.Filled, Decimal(305), Decimal(30500)))
+        self.assertEqual((stop.status, stop.withdrawn), (api.OrderStatus.Canceled, True))
+        detail = self.trade.order_detail(profit.order_id, is_attached=True)
+        self.assertEqual((detail.executed_quantity, detail.attached_orders), (Decimal(100), []))
+        self.assertEqual(self.trade.stock_positions().channels[0].positions, [])
+
+    def test_attached_orders_are_refused_and_cancelled(self):
+        api = self.api
+        stop = lambda price: api.SubmitAttachedParams(api.AttachedOrderType.StopLoss, stop_loss_price=Decimal(price))
+        self.assertEqual(
+            self.refused(self.submit, "100", submitted_price="300", attached_params=stop("300")),
+            (602001, "stop_loss_price must be below 300"))
+        order_id = self.submit("100", submitted_price="300", attached_params=stop("290"))
+        (attached,) = self.trade.order_detail(order_id).attached_orders
+        for call in (self.trade.order_detail, self.trade.cancel_order):
+            self.assertEqual(self.refused(call, order_id, is_attached=True), (602001, "order not found"))
+        self.trade.cancel_order(attached.order_id, is_attached=True)
+        self.trade.replace_order(order_id, Decimal(100), attached_params=api.ReplaceAttachedParams(
+            api.AttachedOrderType.ProfitTaker, profit_taker_price=Decimal(310)))
+        self.trade.replace_order(order_id, Decimal(100), attached_params=api.ReplaceAttachedParams(
+            api.AttachedOrderType.Bracket, cancel_all_attached=True))
+        self.assertEqual(
+            [(one.trigger_price, one.status) for one in self.trade.order_detail(order_id).attached_orders],
+            [(Decimal(290), api.OrderStatus.Canceled), (Decimal(310), api.OrderStatus.Canceled)])
+        self.assertEqual(self.status(order_id), api.OrderStatus.New)
+
+    def test_several_legs_are_not_offered(self):
         code, words = self.refused(
             self.trade.submit_multileg, self.api.OrderSide.Buy, self.api.OrderType.LO, Decimal(1),
             self.api.MultiLegStrategy.VerticalCallSpread, [("LAMP260417C190000.US", Decimal(1))], submitted_price=Decimal(1))
         self.assertEqual(code, 301602)
         self.assertIn("are not offered here", words)
+
+
+class OlderAttached(Trading):
+    """`longport` cannot attach orders, and reads an order that has some."""
+
+    package = "longport"
+
+    def test_an_order_with_attached_orders_is_read(self):
+        body = {
+            "symbol": SYMBOL, "order_type": "LO", "side": "Buy", "submitted_quantity": "100", "submitted_price": "305.8",
+            "time_in_force": "Day",
+            "attached_params": {"attached_order_type": "BRACKET", "profit_taker_price": "306", "stop_loss_price": "300"},
+        }
+        status, document = self.server.request("POST", "/v1/trade/order", self.account, body)
+        self.assertEqual((status, document["code"]), (200, 0), document)
+        order_id = document["data"]["order_id"]
+        (order,) = self.trade.today_orders()
+        self.assertEqual((order.order_id, order.status), (order_id, self.api.OrderStatus.New))
+        _, document = self.server.request("GET", f"/v1/trade/order?order_id={order_id}", self.account)
+        profit, stop = (one["order_id"] for one in document["data"]["attached_orders"])
+        self.server.move(WEDNESDAY, "10:04:00")
+        detail = self.trade.order_detail(profit)
+        self.assertEqual((detail.status, detail.executed_price), (self.api.OrderStatus.Filled, Decimal(305)))
+        self.assertEqual(self.status(stop), self.api.OrderStatus.Canceled)
 
 
 class OlderMethods(Methods):

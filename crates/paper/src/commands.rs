@@ -131,7 +131,7 @@ pub(crate) fn carry_out(
     for command in commands {
         let mut handled = engine.handle(account, command, now);
         let refusal = handled.refusal.take();
-        let last = handled.entries.last().filter(|_| refusal.is_none()).map(|entry| &entry.event);
+        let last = handled.last_entry().filter(|_| refusal.is_none()).map(|entry| &entry.event);
         made = Made {
             order: last.and_then(Event::order),
             grid: last.and_then(Event::grid),

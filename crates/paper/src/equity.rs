@@ -12,6 +12,7 @@ use market::{Date, Market, Price, Symbol, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::AccountId;
+use trading::performance::{Curve, CurvePoint, Ratio};
 use trading::{
     Account, CostMethod, Currency, Engine, Entry, Fraction, HkdAmount, MarketView, Money, Position, Rate,
     Refusal,
@@ -23,6 +24,7 @@ use crate::clock::Moment;
 use crate::commands::ensure_open;
 use crate::equity_log::{EquityDates, Holdings};
 use crate::feed::StoreFeed;
+use crate::performance_log::PerformanceLog;
 use crate::service::Paper;
 
 /// Markets that accounts can trade in.
@@ -40,6 +42,11 @@ pub struct Equity {
     pub points: Vec<EquityPoint>,
     /// Why some dates have no point, which is always a missing exchange rate.
     pub missing: Option<String>,
+    /// Largest drawdown of the points. Null while nothing was put into the account.
+    pub max_drawdown: Option<String>,
+    /// Whether the points begin on the date of the account's first request.
+    #[serde(skip)]
+    pub begins_with_account: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -52,6 +59,14 @@ pub struct EquityPoint {
     pub net_assets: String,
     pub cash: String,
     pub market_value: String,
+    /// Value relative to the first one, such as 1.05. Deposits, withdrawals, corrections and entered
+    /// positions do not change it. Null while nothing was put into the account.
+    pub growth: Option<String>,
+    /// Loss since the highest value so far, such as 0.2, computed like `growth`.
+    pub drawdown: Option<String>,
+    /// Adjusted close of the requested benchmark relative to its first one. Null without a
+    /// benchmark, and on dates before its first close.
+    pub benchmark: Option<String>,
 }
 
 impl PaperAccount<'_> {
@@ -79,7 +94,9 @@ impl PaperAccount<'_> {
             unwritten.extend(engine.advance(&mut account, now).entries);
         }
         let Some(began) = account.began() else { return Ok(Equity::none()) };
-        let equity = paper.points(id, (&feed, moment), (&account, began, days), &unwritten)?;
+        let equity = paper.with_performance(id, now, &unwritten, |performance| {
+            paper.points(id, (&feed, moment), (&account, began, days), (unwritten.as_slice(), performance))
+        })??;
         Ok(feed.checked(equity)?)
     }
 
@@ -99,7 +116,7 @@ impl Paper {
         id: AccountId,
         (feed, moment): (&StoreFeed<'_>, Moment),
         (account, began, days): (&Account, Timestamp, u32),
-        unwritten: &[Entry],
+        (unwritten, performance): (&[Entry], &PerformanceLog),
     ) -> Result<Equity, PaperError> {
         let now = moment.as_of.now();
         let of = EquityDates::of(&self.markets);
@@ -125,26 +142,28 @@ impl Paper {
                 let mut longer = log.clone();
                 drop(log);
                 longer.take(&unwritten, of);
-                return Ok(
-                    self.valued(feed, (account, now), &dates, |date| longer.at_end(date).map(|held| &**held))
-                );
+                let held = |date| longer.at_end(date).map(|held| &**held);
+                return Ok(self.valued(feed, (account, now), (dates.as_slice(), first, performance), held));
             }
         };
-        Ok(self.valued(feed, (account, now), &dates, |date| log.at_end(date).map(|held| &**held)))
+        let held = |date| log.at_end(date).map(|held| &**held);
+        Ok(self.valued(feed, (account, now), (dates.as_slice(), first, performance), held))
     }
 
-    /// Computes one point per past date on which a market was open, and one point for now.
+    /// Computes one point per past date on which a market was open, and one point for now. `first`
+    /// is the date of the account's first request.
     fn valued<'h>(
         &self,
         feed: &StoreFeed<'_>,
         (account, now): (&Account, Timestamp),
-        dates: &[Date],
+        (dates, first, performance): (&[Date], Date, &PerformanceLog),
         held: impl Fn(Date) -> Option<&'h Holdings>,
     ) -> Equity {
         let of = EquityDates::of(&self.markets);
         let today = of.date(now);
         let mut equity = Equity::none();
         let range = (dates.first().copied().unwrap_or(today), today);
+        let mut growth = Growth { performance, curve: Curve::default(), last: None, deepest: None };
         for date in dates {
             let is_over = *date < today;
             let is_open = MARKETS
@@ -161,18 +180,57 @@ impl Paper {
             };
             match worth {
                 Ok((cash, market_value)) => {
-                    equity.points.push(EquityPoint::of(*date, at, is_over, cash, market_value));
+                    let point = EquityPoint::of(*date, at, is_over, cash, market_value);
+                    let value = cash.plus(market_value).to(Rate::ONE);
+                    let curve = growth.of(&view, *date, value, range.0 == first);
+                    equity.points.push(point.on(curve));
                 }
                 Err(refusal) => equity.missing = Some(refusal.text),
             }
         }
+        equity.begins_with_account = range.0 == first;
+        equity.max_drawdown = growth.deepest.map(|drawdown| drawdown.text().to_string());
         equity
     }
 }
 
 impl Equity {
     fn none() -> Equity {
-        Equity { currency: "HKD", points: Vec::new(), missing: None }
+        Equity {
+            currency: "HKD",
+            points: Vec::new(),
+            missing: None,
+            max_drawdown: None,
+            begins_with_account: false,
+        }
+    }
+}
+
+/// The curve of the account's value without capital movements.
+struct Growth<'a> {
+    performance: &'a PerformanceLog,
+    curve: Curve,
+    /// Date of the last point.
+    last: Option<Date>,
+    deepest: Option<Ratio>,
+}
+
+impl Growth<'_> {
+    /// Adds a point. If the points do not begin with the account (`is_whole`), the first one is the
+    /// start of the curve.
+    fn of(&mut self, view: &MarketView<'_>, date: Date, value: Money, is_whole: bool) -> Option<CurvePoint> {
+        let last = self.last.replace(date);
+        if last.is_none() && !is_whole {
+            self.curve = Curve::from(value);
+            return self.curve.push(value, Money::ZERO);
+        }
+        let amounts = self.performance.capital_between(last, date);
+        // A currency without a rate has no amount left, because the account has a value.
+        let in_hkd = amounts.filter_map(|(currency, amount)| Some(view.rate(currency).ok()?.convert(amount)));
+        let capital = in_hkd.fold(HkdAmount::ZERO, HkdAmount::plus).to(Rate::ONE);
+        let point = self.curve.push(value, capital);
+        self.deepest = self.deepest.max(point.map(|point| point.drawdown));
+        point
     }
 }
 
@@ -186,6 +244,17 @@ impl EquityPoint {
             net_assets: text(cash.plus(market_value)),
             cash: text(cash),
             market_value: text(market_value),
+            growth: None,
+            drawdown: None,
+            benchmark: None,
+        }
+    }
+
+    fn on(self, curve: Option<CurvePoint>) -> EquityPoint {
+        EquityPoint {
+            growth: curve.map(|point| point.growth.text().to_string()),
+            drawdown: curve.map(|point| point.drawdown.text().to_string()),
+            ..self
         }
     }
 }

@@ -43,7 +43,7 @@ impl<'a> EquityDates<'a> {
         self.0.instant(date.tomorrow().unwrap_or(date), OVER_AFTER_S)
     }
 
-    fn of_entry(&self, entry: &Entry) -> Date {
+    pub(crate) fn of_entry(&self, entry: &Entry) -> Date {
         self.date(Timestamp(entry.at.unwrap_or_default().0.saturating_sub(1)))
     }
 }

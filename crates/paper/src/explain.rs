@@ -12,7 +12,7 @@ use crate::account::book::parsed;
 use crate::explanation::{OrderExplanation, Step, explanation, explanation_of, local};
 use crate::grid_explanation::{GridExplanation, grid_explanation, grid_steps};
 use crate::look::Seen;
-use crate::outlook::{after_expiry, outlook};
+use crate::outlook::{after_expiry, waiting};
 use crate::service::Paper;
 
 /// Maximum number of entries read by one request.
@@ -42,13 +42,12 @@ struct Ending {
 impl Ending {
     fn of(account: &Account, view: &MarketView<'_>, id: OrderId) -> Ending {
         let Some(order) = account.order(id) else { return Ending::default() };
-        let because = outlook(account, view, order);
-        let waiting = (!because.is_empty()).then(|| Step {
+        let waiting = waiting(account, view, order).map(|waiting| Step {
             at: view.at.0.to_string(),
             local: local(view.feed.venue(order.market()).zone(), view.at),
             event: "waiting",
             words: "not filled so far".to_owned(),
-            because,
+            because: vec![waiting.words],
             candle: None,
             fill: None,
             reason: None,

@@ -6,9 +6,9 @@ use market::{Market, Price, Timestamp, Zone};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{
-    AcceptedOrder, Bar, Direction, Entry, Event, Execution, FillRule, GridTrigger, Money, OrderId,
-    OrderStatus, OrderType, Quantity, Refusal, Release, Setting, Share, Side, Standing, Terms, Trigger,
-    Watch, plain_price,
+    AcceptedOrder, AttachedLeg, AttachedTo, Bar, Direction, Entry, Event, Execution, FillRule, GridTrigger,
+    Money, OrderId, OrderStatus, OrderType, Quantity, Refusal, Release, Setting, Share, Side, Standing,
+    Terms, Trigger, Watch, plain_price,
 };
 
 use crate::order_words::{self, in_words};
@@ -20,6 +20,9 @@ use crate::reason::{Charge, Reason};
 pub struct OrderExplanation {
     pub order_id: String,
     pub symbol: String,
+    /// Time zone of the security's market, in which all sentences and `local` are: Asia/Hong_Kong
+    /// or America/New_York.
+    pub zone: &'static str,
     pub steps: Vec<Step>,
 }
 
@@ -118,6 +121,7 @@ pub(crate) fn explanation_of(
         teller.share = share(entry);
         let step = teller.step(entry.at.unwrap_or_default(), &entry.event);
         steps.push(match &entry.event {
+            Event::Accepted(accepted) if accepted.attached.is_some() => teller.attached(step, accepted),
             Event::Accepted(accepted) => teller.origin(step, accepted, trigger),
             _ => step,
         });
@@ -125,6 +129,7 @@ pub(crate) fn explanation_of(
     teller.map(|teller| OrderExplanation {
         order_id: id.to_string(),
         symbol: teller.terms.symbol.to_string(),
+        zone: teller.zone.name(),
         steps,
     })
 }
@@ -133,6 +138,8 @@ pub(crate) fn explanation_of(
 struct Teller {
     terms: Terms,
     executed: Quantity,
+    /// Main order and role, if the order is attached to another one.
+    attached: Option<AttachedTo>,
     zone: Zone,
     /// Share of a candle's volume that the account may fill.
     share: Option<Share>,
@@ -147,7 +154,8 @@ impl Teller {
         };
         let terms = accepted.terms.clone();
         let zone = Zone::of(terms.symbol.market());
-        Some(Teller { terms, executed: Quantity::ZERO, zone, share: None })
+        let attached = accepted.attached;
+        Some(Teller { terms, executed: Quantity::ZERO, attached, zone, share: None })
     }
 
     fn step(&mut self, at: Timestamp, event: &Event) -> Step {
@@ -165,7 +173,9 @@ impl Teller {
             Event::Accepted(accepted) => {
                 let who = if accepted.is_forced { "created by forced liquidation" } else { "accepted" };
                 let words = format!("{who}: {}", in_words(&accepted.terms));
-                step("accepted", words, self.standing(at, accepted, &accepted.standing))
+                let mut because = self.standing(at, accepted, &accepted.standing);
+                because.extend(accepted.terms.attached.as_deref().map(order_words::attached));
+                step("accepted", words, because)
             }
             Event::Rejected { refusal, order, .. } => {
                 let what = order.as_ref().map(|order| format!("{}: ", in_words(&order.terms)));
@@ -178,8 +188,15 @@ impl Teller {
             }
             Event::Activated { terms, standing, .. } => {
                 self.terms = terms.as_ref().clone();
-                let words = "its delay has ended: accepted by the engine".to_owned();
-                let mut because = self.hours(at, standing, true);
+                let mut because = Vec::new();
+                let words = match &self.attached {
+                    None => "its delay has ended: accepted by the engine".to_owned(),
+                    Some(attached) => {
+                        because.push(self.trigger());
+                        format!("active: order {} has its first fill", attached.main)
+                    }
+                };
+                because.extend(self.hours(at, standing, true));
                 because.extend(self.reserve(standing));
                 step("activated", words, because)
             }
@@ -216,7 +233,12 @@ impl Teller {
             Event::Replaced { terms, standing, .. } => {
                 self.terms = terms.as_ref().clone();
                 let mut because = self.reserve(standing);
-                because.push(format!("candles stamped after {} may fill it", self.clock(at)));
+                because.push(match &self.attached {
+                    Some(attached) if standing.watch.is_none() && standing.reserve_price.is_none() => {
+                        format!("it waits for a fill of order {}, and then for its trigger", attached.main)
+                    }
+                    _ => format!("candles stamped after {} may fill it", self.clock(at)),
+                });
                 step("replaced", format!("replaced: {}", in_words(terms)), because)
             }
             Event::Canceled { reason: None, .. } => {
@@ -225,11 +247,31 @@ impl Teller {
             Event::Canceled { reason: Some(reason), .. } => {
                 step("canceled", format!("cancelled: {reason}"), Vec::new())
             }
+            Event::Resized { quantity, .. } => {
+                self.terms.quantity = *quantity;
+                let left = *quantity - self.executed;
+                let because = "its main order, the position or the other attached order has changed";
+                step("resized", format!("{left} are left to close"), vec![because.to_owned()])
+            }
             Event::Expired { .. } => {
                 step("expired", "expired: its time in force ended".to_owned(), Vec::new())
             }
             _ => step("other", "an event that does not concern an order".to_owned(), Vec::new()),
         }
+    }
+
+    /// Describes an order that was submitted with its main order, and waits for a fill of it.
+    fn attached(&self, mut step: Step, accepted: &AcceptedOrder) -> Step {
+        let Some(attached) = &accepted.attached else { return step };
+        let what = order_words::leg(attached.leg);
+        step.words =
+            format!("attached to order {} as its {what}: {}", attached.main, in_words(&accepted.terms));
+        step.because = vec![
+            format!("it waits for a fill of order {}, and then for its trigger", attached.main),
+            "it closes at most what that order has filled, and never opens a position".to_owned(),
+            "its time in force begins with the first fill".to_owned(),
+        ];
+        step
     }
 
     /// Adds the grid and the trigger that created the order.
@@ -243,6 +285,16 @@ impl Teller {
         step.because = because;
         step.candle = trigger.map(|trigger| ExplainedCandle::of(&trigger.candle));
         step
+    }
+
+    /// Describes the price that triggers an attached order.
+    fn trigger(&self) -> String {
+        let Some((attached, trigger)) = self.attached.zip(self.terms.trigger_price) else {
+            return "it has no trigger".to_owned();
+        };
+        let is_rise = (attached.leg == AttachedLeg::ProfitTaker) != self.terms.side.is_buy();
+        let way = if is_rise { "more" } else { "less" };
+        format!("it waits for a price of {} or {way}", plain_price(trigger))
     }
 
     fn standing(&self, at: Timestamp, accepted: &AcceptedOrder, standing: &Standing) -> Vec<String> {

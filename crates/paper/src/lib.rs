@@ -14,9 +14,9 @@
 //! `grid_preview.rs` compute an account's state, or the effect of an order or a grid, without
 //! writing. `grids.rs` lists grids. `explanation.rs` and `grid_explanation.rs` explain what
 //! happened to an order or a grid; `explain.rs` reads the journal entries for them. `equity.rs`
-//! computes daily account values, and `tallies.rs` computes what accounts contribute to levels.
-//! `statements.rs` creates and stores daily and monthly statements, whose format is in
-//! `statement_document.rs`.
+//! computes daily account values, `performance.rs` profits and closed trades, and `tallies.rs` what
+//! accounts contribute to levels. `statements.rs` creates and stores daily and monthly statements,
+//! whose format is in `statement_document.rs`.
 
 mod account;
 mod arrivals;
@@ -39,6 +39,8 @@ mod minutes;
 mod operator_words;
 mod order_words;
 mod outlook;
+mod performance;
+mod performance_log;
 mod preview;
 mod reason;
 mod rewind;
@@ -64,7 +66,9 @@ pub use grids::{GRID_PAGE_MAX, GridOrder, GridPage, GridQuery, GridSort, grid_hi
 pub use listener::{Listener, NoListener};
 pub use look::Seen;
 pub use operator_words::{Exchanged, in_words, settings_in_full};
-pub use preview::{Change, Cost, Preview, Verdict};
+pub use outlook::{Waiting, waiting};
+pub use performance::{CurrencyProfit, Performance, ProfitRow, SecurityRow, TradeRow};
+pub use preview::{AttachedPreview, Change, Cost, Preview, Verdict};
 pub use reason::{Charge, Reason};
 pub use rewind::{JournalOperation, Standing};
 pub use service::{Paper, Watched};

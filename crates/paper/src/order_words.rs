@@ -1,7 +1,10 @@
 //! Describes order terms, and the reason why a grid created an order.
 
 use market::{Market, Price};
-use trading::{GridOrigin, GridTriggerKind, OrderType, OutsideRth, Terms, TimeInForce, plain_price};
+use trading::{
+    Attached, AttachedLeg, GridOrigin, GridTriggerKind, OrderType, OutsideRth, Terms, TimeInForce,
+    plain_price,
+};
 
 /// Describes terms, such as `buy 200 700.HK, limit 305.2, for the day`.
 pub(crate) fn in_words(terms: &Terms) -> String {
@@ -46,6 +49,24 @@ pub(crate) fn in_words(terms: &Terms) -> String {
         _ => "",
     };
     format!("{side} {} {}, {kind}, {time}{lanes}", terms.quantity, terms.symbol)
+}
+
+pub(crate) fn leg(leg: AttachedLeg) -> &'static str {
+    match leg {
+        AttachedLeg::ProfitTaker => "take profit",
+        AttachedLeg::StopLoss => "stop loss",
+    }
+}
+
+/// Describes the attached orders of a submission, such as `attached: take profit at 310, stop loss
+/// at 290`.
+pub(crate) fn attached(attached: &Attached) -> String {
+    let legs = AttachedLeg::ALL.iter().filter_map(|of| {
+        let (trigger, limit) = attached.prices(*of);
+        let limit = limit.map(|limit| format!(", limit {}", plain_price(limit))).unwrap_or_default();
+        trigger.map(|trigger| format!("{} at {}{limit}", leg(*of), plain_price(trigger)))
+    });
+    format!("attached: {}", legs.collect::<Vec<_>>().join(", "))
 }
 
 /// Explains why a grid created an order. `seen` is the triggering candle and its prices.

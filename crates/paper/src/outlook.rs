@@ -2,6 +2,8 @@
 //! candles and missing candles. Candles after the market clock are never mentioned.
 
 use market::{Date, Session, Timestamp, Venue};
+use schemars::JsonSchema;
+use serde::Serialize;
 use trading::{Account, EffectiveCandle, MarketView, Order, OrderStatus, OrderType, Since};
 
 use crate::explanation::local;
@@ -10,20 +12,33 @@ use crate::explanation::local;
 const DAYS_BACK: usize = 30;
 /// Length of a one-minute candle, in seconds.
 const MINUTE: i64 = 60;
+/// Time without a new candle, in seconds, after which a security's candles have stopped. A security
+/// may have no trades in a minute.
+const STOPPED_AFTER: i64 = 5 * MINUTE;
 
-/// Describes how the stored candles affect an open order, one sentence per effect. Returns an empty
-/// list if there is nothing to report.
-pub(crate) fn outlook(account: &Account, market: &MarketView<'_>, order: &Order) -> Vec<String> {
-    if !order.is_open() {
-        return Vec::new();
+/// How the stored candles affect an open order that is not filled yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Waiting {
+    /// The effect as a sentence.
+    pub words: String,
+    /// Newest candle of the security, such as `2026-11-13 16:14 EST`. Null unless the order waits
+    /// for candles after it.
+    pub newest_candle: Option<String>,
+}
+
+/// Describes how the stored candles affect an open order. Returns `None` if there is nothing to
+/// report.
+pub fn waiting(account: &Account, market: &MarketView<'_>, order: &Order) -> Option<Waiting> {
+    // An order that waits for its main order has no candles to wait for.
+    if !order.is_open() || order.is_dormant() {
+        return None;
     }
     let view = View::of(account, market, order);
     let last = view.last_ended().filter(|date| view.daily(*date).is_some() && !view.has_minutes_after(*date));
-    let sentence = match last {
-        Some(date) => view.next_day(date),
+    match last {
+        Some(date) => view.next_day(date).map(|words| Waiting { words, newest_candle: None }),
         None => view.missing(),
-    };
-    sentence.into_iter().collect()
+    }
 }
 
 /// Explains why an order expired without a fill. Returns `None` if the stored candles do not show
@@ -146,29 +161,54 @@ impl<'a> View<'a> {
     }
 
     /// Describes the newest candle if later candles are missing.
-    fn missing(&self) -> Option<String> {
+    fn missing(&self) -> Option<Waiting> {
         let symbol = self.order.symbol();
         let Some(newest) = self.market.feed.newest(symbol, self.market.at) else {
-            return Some(format!(
+            let words = format!(
                 "no one-minute candle of {symbol} up to {} is stored; this order can fill once candles are imported",
                 local(self.venue.zone(), self.market.at)
-            ));
+            );
+            return Some(Waiting { words, newest_candle: None });
         };
-        let (start, end) = self.last_session()?;
+        (self.is_first_missing(&newest) || self.have_stopped(&newest)).then(|| {
+            let newest = self.named(&newest);
+            let words = format!(
+                "newest candle of {symbol} is {newest}; this order can fill once later candles are imported"
+            );
+            Waiting { words, newest_candle: Some(newest) }
+        })
+    }
+
+    fn is_parked(&self) -> bool {
+        matches!(self.order.status(), OrderStatus::NotReported | OrderStatus::DelayedNotReported)
+    }
+
+    /// Returns whether the first candle that could fill the order is complete by now, but not
+    /// stored.
+    fn is_first_missing(&self, newest: &EffectiveCandle) -> bool {
+        let Some((start, end)) = self.last_session() else { return false };
         let since = self.order.since.at();
         // `first` is the first whole minute of the session after the order was submitted.
         let next = Timestamp(since.0.saturating_sub(since.0.rem_euclid(MINUTE)).saturating_add(MINUTE));
         let first = next.max(start);
         let is_due = first < end && self.market.at.0 >= first.0.saturating_add(MINUTE);
-        let is_parked =
-            matches!(self.order.status(), OrderStatus::NotReported | OrderStatus::DelayedNotReported);
-        (is_due && !is_parked && newest.candle.time < first).then(|| {
-            format!(
-                "one-minute candles are missing: newest candle of {symbol} is {}; this order can fill once later \
-                 candles are imported",
-                self.named(&newest)
-            )
-        })
+        is_due && !self.is_parked() && newest.candle.time < first
+    }
+
+    /// Returns whether the candles have stopped: the last minutes of the current or last session
+    /// are complete, but not stored. For a parked order, a whole session must be missing, because
+    /// a session may end without trades.
+    fn have_stopped(&self, newest: &EffectiveCandle) -> bool {
+        let Some((start, end)) = self.last_session() else { return false };
+        let complete = self.market.at.min(end);
+        let stored = if newest.candle.time < start {
+            start
+        } else if self.is_parked() {
+            return false;
+        } else {
+            Timestamp(newest.candle.time.0.saturating_add(MINUTE))
+        };
+        complete.0.saturating_sub(stored.0) >= STOPPED_AFTER
     }
 
     /// Formats a candle as `2026-03-17 16:00 HKT` or `the daily one of 2026-03-17`.

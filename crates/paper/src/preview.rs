@@ -10,7 +10,7 @@ use trading::{
     exact_price, fees_at, figures,
 };
 
-use crate::outlook::outlook;
+use crate::outlook::{Waiting, waiting};
 use crate::reason::{Charge, Reason};
 
 /// An order as it would be accepted now. Amounts are text with two decimals, and times are Unix
@@ -29,6 +29,9 @@ pub struct Preview {
     pub outside_rth: Option<&'static str>,
     /// Notes on ignored request fields and on the effect of the stored candles, one sentence each.
     pub notes: Vec<String>,
+    /// Effect of the stored candles on the order, which is also one of the notes. Null if there is
+    /// nothing to report.
+    pub waiting: Option<Waiting>,
     /// Status of the order immediately after submission.
     pub status: Option<&'static str>,
     /// Trading day of the order.
@@ -38,6 +41,8 @@ pub struct Preview {
     /// Time at which the order would expire.
     pub expires_at: Option<String>,
     pub cost: Option<Cost>,
+    /// Orders that would be attached to the order.
+    pub attached_orders: Vec<AttachedPreview>,
     /// Maximum quantity that could be bought or sold now with cash only.
     pub cash_max_qty: Option<String>,
     /// Maximum quantity that could be bought or sold now with cash and credit.
@@ -52,6 +57,40 @@ pub enum Verdict {
     Rejected,
     /// The order is not stored.
     Refused,
+}
+
+/// An attached order as it would be accepted. It becomes active with the first fill of its order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AttachedPreview {
+    /// `PROFIT_TAKER` or `STOP_LOSS`.
+    pub attached_type: &'static str,
+    pub side: &'static str,
+    pub order_type: &'static str,
+    pub trigger_price: String,
+    /// Limit price, if it is a limit order once it is triggered.
+    pub submit_price: Option<String>,
+    pub time_in_force: &'static str,
+    pub expire_date: Option<String>,
+    pub outside_rth: Option<&'static str>,
+}
+
+impl AttachedPreview {
+    fn of(event: &Event) -> Option<AttachedPreview> {
+        let Event::Accepted(accepted) = event else { return None };
+        let leg = accepted.attached.as_ref()?.leg;
+        let AcceptedOrder { terms, facts, .. } = accepted.as_ref();
+        let text = |price: Price| exact_price(price, facts.decimals).to_string();
+        Some(AttachedPreview {
+            attached_type: leg.as_str(),
+            side: terms.side.as_str(),
+            order_type: terms.order_type.as_str(),
+            trigger_price: terms.trigger_price.map(text).unwrap_or_default(),
+            submit_price: terms.price.map(text),
+            time_in_force: terms.time_in_force.as_str(),
+            expire_date: terms.expire_date.map(|date| date.to_string()),
+            outside_rth: terms.outside_rth.map(OutsideRth::as_str),
+        })
+    }
 }
 
 /// Cost of the order if the whole quantity fills at one price.
@@ -93,6 +132,8 @@ pub(crate) fn preview(account: &Account, view: &MarketView<'_>, request: &Submit
         }
         _ => return requested,
     };
+    let waiting = expected(account, view, accepted);
+    let words = waiting.iter().map(|waiting| waiting.words.clone());
     let standing = &accepted.standing;
     let second = |at: Timestamp| at.0.to_string();
     let status = if reason.is_some() { OrderStatus::Rejected } else { standing.status };
@@ -100,10 +141,12 @@ pub(crate) fn preview(account: &Account, view: &MarketView<'_>, request: &Submit
         verdict: if reason.is_some() { Verdict::Rejected } else { Verdict::Accepted },
         status: Some(status.as_str()),
         outside_rth: accepted.terms.outside_rth.map(OutsideRth::as_str),
-        notes: notes(terms, &accepted.terms).into_iter().chain(expected(account, view, accepted)).collect(),
+        notes: notes(terms, &accepted.terms).into_iter().chain(words).collect(),
+        waiting,
         trading_day: Some(standing.placement.day.to_string()),
         reports_at: Some(second(standing.placement.reports_at)),
         expires_at: standing.placement.expires_at.map(second),
+        attached_orders: events.iter().filter_map(AttachedPreview::of).collect(),
         cost: price_of(view, accepted).and_then(|price| costs(account, view, accepted, price)),
         reason,
         ..requested
@@ -133,11 +176,13 @@ impl Preview {
             time_in_force: time_in_force.as_str(),
             outside_rth: outside_rth.map(OutsideRth::as_str),
             notes: Vec::new(),
+            waiting: None,
             status: None,
             trading_day: None,
             reports_at: None,
             expires_at: None,
             cost: None,
+            attached_orders: Vec::new(),
             cash_max_qty: most.map(|most| most.cash_max.to_string()),
             margin_max_qty: most.map(|most| most.margin_max.to_string()),
         }
@@ -174,10 +219,10 @@ fn notes(requested: &Terms, taken: &Terms) -> Vec<String> {
 }
 
 /// Describes how the stored candles would affect the order after it is accepted.
-fn expected(account: &Account, view: &MarketView<'_>, accepted: &AcceptedOrder) -> Vec<String> {
+fn expected(account: &Account, view: &MarketView<'_>, accepted: &AcceptedOrder) -> Option<Waiting> {
     let mut after = account.clone();
     after.apply(&entry(&after, view, Event::Accepted(Box::new(accepted.clone()))));
-    after.order(accepted.id).map(|order| outlook(&after, view, order)).unwrap_or_default()
+    after.order(accepted.id).and_then(|order| waiting(&after, view, order))
 }
 
 /// Returns the price used for the cost estimate, or `None` if there is no price.

@@ -78,7 +78,7 @@ impl Reason {
         if let (Some(check), Some(checks)) = (refusal.check, checks) {
             words = format!("{words} (check {check}, {checks})");
         }
-        let has_value = matches!(refusal.check, Some(5..=8));
+        let has_value = matches!(refusal.check, Some(5..=9));
         let first = numbers.map(|numbers| numbers.needed.clone());
         let second = numbers.map(|numbers| numbers.available.clone());
         let (limit, given, needed, available) =
@@ -104,6 +104,7 @@ fn in_words(check: Option<u8>, numbers: &Numbers) -> String {
     match check {
         Some(6) => format!("{available} is more than {rule}, {needed}"),
         Some(5 | 7) => format!("{available} is not"),
+        Some(9) => format!("{available} is not, and {rule} is {needed}"),
         Some(8) => format!("{available} is not within {rule}"),
         Some(10) => format!("it needs {needed} of {rule}, and there is {available}"),
         Some(11) => format!("{needed} are to be sold, and {available} are there"),
@@ -151,6 +152,11 @@ mod tests {
         assert_eq!(
             words(Some(6), "order too large", Some(("3000 lots of 500", "1500000", "1500500"))),
             "order too large: 1500500 is more than 3000 lots of 500, 1500000 (check 6, size)"
+        );
+        assert_eq!(
+            words(Some(9), "stop_loss_price must be below 306", Some(("the market price", "306", "310"))),
+            "stop_loss_price must be below 306: 310 is not, and the market price is 306 (check 9, trigger and \
+             quotes)"
         );
         assert_eq!(words(None, "order not found", None), "order not found");
         assert_eq!(words(Some(1), "no quotes", None), "no quotes (check 1, symbol)");

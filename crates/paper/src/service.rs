@@ -21,6 +21,7 @@ use crate::equity_log::EquityLogs;
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
 use crate::minutes::Minutes;
+use crate::performance_log::PerformanceLogs;
 
 /// Maximum number of accounts in memory. Other accounts are reloaded on demand.
 const BOOKS_MAX: usize = 10_000;
@@ -90,6 +91,7 @@ pub struct Paper {
     rates: RwLock<(i64, Arc<Rates>)>,
     pub(crate) portion: Portion,
     pub(crate) equity_logs: EquityLogs,
+    pub(crate) performance_logs: PerformanceLogs,
     /// Whether reads never write to the journal (`look.rs`).
     pub(crate) only_looks: bool,
 }
@@ -120,6 +122,7 @@ impl Paper {
             rates: RwLock::new((i64::MIN, Arc::default())),
             portion: Portion::default(),
             equity_logs: EquityLogs::default(),
+            performance_logs: PerformanceLogs::default(),
             only_looks: false,
         }
     }

@@ -18,6 +18,8 @@ const [PACKAGES, OUT] = process.argv.slice(2).map((folder) => path.resolve(folde
 if (!OUT) throw new Error('usage: node build.mjs PACKAGES OUT');
 const { build } = createRequire(path.join(PACKAGES, 'package.json'))('esbuild');
 const WEIGHT_MAX = 150 * 1024;
+/** Of the script that only charts of accounts that trade load. */
+const ORDERS_MAX = 18 * 1024;
 
 await rm(OUT, { recursive: true, force: true });
 const options = {
@@ -41,6 +43,8 @@ await build({ ...options, entryPoints: { side: 'src/side/side.js' }, format: 'es
 await build({ ...options, entryPoints: { extras: 'src/extras.js' }, format: 'esm' });
 // The replay bar: on demand, or where the address names a world.
 await build({ ...options, entryPoints: { replay: 'src/replay/bar.js' }, format: 'esm' });
+// The order ticket and the movable order lines: on demand, or where the account has open orders.
+await build({ ...options, entryPoints: { orders: 'src/orders/orders.js' }, format: 'esm' });
 // The upload form that the empty chart page shows.
 await build({ ...options, entryPoints: { uploads: 'src/dashboard/uploads.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { dashboard: 'src/dashboard.js' }, format: 'esm' });
@@ -93,4 +97,5 @@ async function weigh() {
     console.log(`${path.basename(page)}: ${(total / 1024).toFixed(1)} KiB compressed (${names.map((name) => `${name} ${sizes[name]}`).join(', ')})`);
     if (total > WEIGHT_MAX) throw new Error(`${page} weighs ${total} bytes, more than ${WEIGHT_MAX}`);
   }
+  if (sizes['orders.js'] > ORDERS_MAX) throw new Error(`orders.js weighs ${sizes['orders.js']} bytes, more than ${ORDERS_MAX}`);
 }

@@ -36,6 +36,9 @@ pub struct Account {
     /// Numbers of the open orders by symbol, in ascending order.
     #[serde(with = "codec::by_symbol")]
     pub(crate) open: BTreeMap<Symbol, Vec<u64>>,
+    /// Numbers of the open attached orders by symbol, in ascending order.
+    #[serde(default, with = "codec::by_symbol")]
+    pub(crate) open_attached: BTreeMap<Symbol, Vec<u64>>,
     pub(crate) last_sequence: u64,
     pub(crate) last_period: u64,
     pub(crate) unsettled: Vec<UnsettledAmount>,
@@ -94,6 +97,7 @@ impl Default for Account {
             positions: BTreeMap::new(),
             orders: Orders::default(),
             open: BTreeMap::new(),
+            open_attached: BTreeMap::new(),
             last_sequence: 0,
             last_period: 0,
             unsettled: Vec::new(),
@@ -202,6 +206,29 @@ impl Account {
         self.open.get(symbol).into_iter().flatten().filter_map(|number| self.by_number(*number))
     }
 
+    /// Returns the open orders of a symbol that are attached to other orders.
+    pub(crate) fn open_attached_of(&self, symbol: &Symbol) -> impl Iterator<Item = &Order> {
+        let numbers = self.open_attached.get(symbol).into_iter().flatten();
+        numbers.filter_map(|number| self.by_number(*number))
+    }
+
+    /// Returns all orders that were attached to an order, open or not, oldest first.
+    pub fn attached_orders<'a>(&'a self, main: &'a Order) -> impl Iterator<Item = &'a Order> {
+        main.attached_orders.iter().filter_map(|id| self.by_number(id.number()))
+    }
+
+    /// Returns the order to which an order is attached.
+    pub(crate) fn main_of(&self, order: &Order) -> Option<&Order> {
+        self.by_number(order.attached?.main.number())
+    }
+
+    /// Returns the open order with another role that is attached to the same order.
+    pub(crate) fn beside(&self, order: &Order) -> Option<&Order> {
+        let leg = order.attached?.leg;
+        let mut attached = self.attached_orders(self.main_of(order)?);
+        attached.find(|other| other.is_open() && other.attached.is_some_and(|other| other.leg != leg))
+    }
+
     pub fn has_open_orders(&self) -> bool {
         !self.open.is_empty()
     }
@@ -221,10 +248,10 @@ impl Account {
         self.reserves.lock().computed
     }
 
-    /// Refuses another order if the account has the maximum number of open orders.
-    pub(crate) fn check_open_orders(&self) -> Result<(), Refusal> {
+    /// Refuses `more` orders if the account would have more than the maximum number of open orders.
+    pub(crate) fn check_open_orders(&self, more: usize) -> Result<(), Refusal> {
         let most = self.settings.limits.open_orders;
-        if self.open_count() < most as usize {
+        if self.open_count().saturating_add(more) <= most as usize {
             return Ok(());
         }
         Err(Refusal::plain(format!("at most {most} orders may be open: cancel some first")))

@@ -239,7 +239,9 @@ fn end_orders(work: &mut Work<'_>, at: Timestamp) {
     }
     let feed = work.feed;
     for id in open_where(work, |order| ends_at(order, feed).is_some_and(|end| end <= at)) {
-        work.record(Some(at), Event::Expired { id });
+        if work.account.order(id).is_some_and(|order| order.is_open()) {
+            work.record(Some(at), Event::Expired { id });
+        }
     }
 }
 

@@ -3,15 +3,14 @@
 
 use market::{Price, Symbol, Timestamp};
 
-use crate::event::{Event, Trigger};
+use crate::event::{Event, FillRule, Trigger};
 use crate::feed::EffectiveCandle;
 use crate::filling::{Offer, fill};
 use crate::matching::{budget, is_eligible, price_in};
 use crate::order::OrderId;
 use crate::quantity::Quantity;
 use crate::sessions::trades_in;
-use crate::triggers::release;
-use crate::triggers::{Observation, look};
+use crate::triggers::{Observation, look, release, stop_beside};
 use crate::words::{OrderStatus, OrderType};
 use crate::work::Work;
 
@@ -95,6 +94,15 @@ fn try_place(
             return false;
         }
         let seen = look(order, &effective);
+        // Only the open is certain to precede a stop loss in the same candle.
+        let is_behind_stop = match stop_beside(work.account, order, &effective) {
+            None => false,
+            Some(Trigger::Gap) => true,
+            Some(Trigger::Inside) => seen.released != Some(Trigger::Gap),
+        };
+        if is_behind_stop {
+            return false;
+        }
         return watch(work, at, place, &effective, seen, after);
     }
     if !place.is_fresh && !is_eligible(order, &effective) {
@@ -110,6 +118,12 @@ fn try_place(
     let Some((price, rule)) = price_in(order, &effective, &work.account.settings, ticks) else {
         return false;
     };
+    let is_at_open = matches!(rule, FillRule::Open | FillRule::MarketOpen);
+    match stop_beside(work.account, order, &effective) {
+        None => {}
+        Some(Trigger::Inside) if is_at_open => {}
+        Some(_) => return false,
+    }
     let lot = match stage.lot {
         Some(lot) => lot,
         None => {

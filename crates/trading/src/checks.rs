@@ -110,6 +110,7 @@ fn shaped(requested: &Terms, kind: Kind) -> Terms {
         monitor_price: only(requested.monitor_price, is_trailing),
         expire_date: requested.expire_date.filter(|_| requested.time_in_force == TimeInForce::GoodTilDate),
         outside_rth: Some(lanes(requested, kind)),
+        attached: requested.attached.as_ref().map(|attached| Box::new(attached.normalized())),
         ..requested.clone()
     }
 }
@@ -351,7 +352,7 @@ fn failed(refusal: Refusal) -> Failure {
     if refusal.check.is_some() { Failure::Rejected(refusal) } else { Failure::Refused(refusal) }
 }
 
-const HOLDINGS: &str = "insufficient holdings";
+pub(crate) const HOLDINGS: &str = "insufficient holdings";
 
 /// Runs checks 10 to 12 on the remaining quantity of an order at its reserve price. An open order's
 /// own reserve is not deducted.

@@ -23,8 +23,7 @@ use crate::words::Kind;
 /// to that instant.
 pub fn decide(account: &Account, command: &Command, view: &MarketView<'_>) -> Result<Vec<Event>, Refusal> {
     if let Some(horizon) = account.horizon.filter(|horizon| *horizon > view.at) {
-        let text = format!("account is at {horizon}, the market clock at {}", view.at);
-        return Err(Refusal::plain(text));
+        return Err(Refusal::behind(horizon, view.at));
     }
     if account.is_full() && command.adds() {
         let text = format!(
@@ -35,8 +34,8 @@ pub fn decide(account: &Account, command: &Command, view: &MarketView<'_>) -> Re
     }
     let event = match command {
         Command::Open { account: number, settings } => open(account, *number, settings)?,
-        Command::Submit(request) => submit(account, view, request)?,
-        Command::Replace { id, changes } => replace(account, view, *id, changes)?,
+        Command::Submit(request) => return submit(account, view, request),
+        Command::Replace { id, changes } => return replace(account, view, *id, changes),
         Command::Cancel { id } => cancel(account, view, *id)?,
         Command::SubmitGrid(requested) => return grid::submit(account, view, requested),
         Command::ReplaceGrid { id, rule } => return grid::replace(account, view, *id, rule),

@@ -75,6 +75,7 @@ pub fn estimate(
         by_engine: false,
         is_forced: false,
         grid: None,
+        attached: None,
     };
     let order = new_order(&accepted, view.at);
     let mut settings = account.settings.clone();

@@ -12,7 +12,7 @@ use crate::feed::EffectiveCandle;
 use crate::grid::GridRule;
 use crate::money::Currency;
 use crate::money::{Fraction, Money, Rate};
-use crate::order::{Facts, GridId, GridOrigin, OrderId, Standing, Watch};
+use crate::order::{AttachedTo, Facts, GridId, GridOrigin, OrderId, Standing, Watch};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::settings::{Setting, Settings};
@@ -20,8 +20,10 @@ use crate::tables::Fee;
 use crate::terms::Terms;
 use crate::words::{GridTriggerKind, OrderStatus, Side, SleepingReason, SuspendReason};
 
-/// Format version of entries written by this release.
-pub const VERSION: u8 = 1;
+/// Latest format version of entries. Version 2 adds attached orders. Other entries are still
+/// written in version 1, so that an older release reads the journal of an account without attached
+/// orders.
+pub const VERSION: u8 = 2;
 
 /// One journal entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,6 +131,13 @@ pub enum Event {
     },
     Expired {
         id: OrderId,
+    },
+    /// The engine changed the quantity of an attached order: its main order or the position has
+    /// changed, or the other attached order was filled.
+    Resized {
+        id: OrderId,
+        /// New total quantity, including the executed quantity.
+        quantity: Quantity,
     },
 
     /// The client has accepted the risks of grid trading.
@@ -253,6 +262,9 @@ pub struct AcceptedOrder {
     /// Grid and trigger that created the order. `None` for other orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<GridOrigin>,
+    /// `None` unless the order is attached to another order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attached: Option<AttachedTo>,
 }
 
 /// Data of a newly submitted grid.
@@ -438,6 +450,9 @@ impl Entry {
                 if let Some(origin) = &mut accepted.grid {
                     origin.grid = GridId::of(account, origin.grid.number());
                 }
+                if let Some(attached) = &mut accepted.attached {
+                    attached.main = OrderId::of(account, attached.main.number());
+                }
             }
             _ => {}
         }
@@ -458,6 +473,7 @@ impl Event {
             | Event::BestMoved { id, .. }
             | Event::Replaced { id, .. }
             | Event::Canceled { id, .. }
+            | Event::Resized { id, .. }
             | Event::Expired { id } => Some(id),
             _ => None,
         }
@@ -506,8 +522,26 @@ impl Event {
             | Event::BestMoved { id, .. }
             | Event::Replaced { id, .. }
             | Event::Canceled { id, .. }
+            | Event::Resized { id, .. }
             | Event::Expired { id } => Some(*id),
             _ => None,
+        }
+    }
+
+    /// Returns the format version in which the event is written: the first version whose readers
+    /// understand it.
+    pub fn version(&self) -> u8 {
+        let has_attached =
+            |accepted: &AcceptedOrder| accepted.attached.is_some() || accepted.terms.attached.is_some();
+        match self {
+            Event::Accepted(accepted) | Event::Rejected { order: Some(accepted), .. }
+                if has_attached(accepted) =>
+            {
+                2
+            }
+            Event::Activated { terms, .. } | Event::Replaced { terms, .. } if terms.attached.is_some() => 2,
+            Event::Resized { .. } => 2,
+            _ => 1,
         }
     }
 
@@ -537,6 +571,7 @@ impl Event {
             Event::Canceled { reason: None, .. } if is_reported => (&[WaitToCancel, PendingCancel], ended),
             Event::Canceled { .. } => (&[], ended),
             Event::Expired { .. } => (&[], Expired),
+            Event::Resized { .. } => (&[], before),
             _ => return (&[], None),
         };
         (passed, Some(last))

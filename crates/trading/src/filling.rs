@@ -2,6 +2,7 @@
 
 use market::{Price, Timestamp};
 
+use crate::attached::matured;
 use crate::balance::added_fees;
 use crate::event::{Bar, Event, Execution, FillRule};
 use crate::feed::EffectiveCandle;
@@ -39,7 +40,8 @@ pub(crate) fn fill(
     let Some(order) = work.account.order(id) else { return Quantity::ZERO };
     let is_odd = order.terms.order_type == OrderType::OddLot;
     let budget = if is_odd { None } else { offer.budget };
-    let wanted = budget.map_or(order.remaining(), |budget| budget.min(order.remaining()));
+    let most = matured(work.account, order, effective.candle.time);
+    let wanted = budget.map_or(most, |budget| budget.min(most));
     if !wanted.is_positive() {
         return Quantity::ZERO;
     }

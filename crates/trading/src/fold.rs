@@ -233,6 +233,12 @@ impl Account {
         let order = new_order(accepted, at);
         let number = order.id.number();
         self.last_sequence = self.last_sequence.max(order.sequence);
+        if let Some(attached) = order.attached {
+            self.open_attached.entry(order.terms.symbol.clone()).or_default().push(number);
+            if let Some(main) = self.by_number_mut(attached.main.number()) {
+                main.attached_orders.push(order.id);
+            }
+        }
         self.open.entry(order.terms.symbol.clone()).or_default().push(number);
         self.orders.push(order);
     }
@@ -241,10 +247,12 @@ impl Account {
         let Some(symbol) = self.by_number(id.number()).map(|order| order.terms.symbol.clone()) else {
             return;
         };
-        if let Some(numbers) = self.open.get_mut(&symbol) {
-            numbers.retain(|number| *number != id.number());
-            if numbers.is_empty() {
-                self.open.remove(&symbol);
+        for open in [&mut self.open, &mut self.open_attached] {
+            if let Some(numbers) = open.get_mut(&symbol) {
+                numbers.retain(|number| *number != id.number());
+                if numbers.is_empty() {
+                    open.remove(&symbol);
+                }
             }
         }
     }
@@ -295,6 +303,8 @@ pub(crate) fn new_order(accepted: &AcceptedOrder, at: Timestamp) -> Order {
         history: Vec::new(),
         is_forced: accepted.is_forced,
         grid: accepted.grid,
+        attached: accepted.attached,
+        attached_orders: Vec::new(),
     }
 }
 
@@ -332,6 +342,7 @@ fn change_order(order: &mut Order, event: &Event, at: Timestamp) -> u64 {
             order.refusal = Some(refusal.clone());
         }
         Event::Canceled { reason: Some(reason), .. } => order.msg = reason.clone(),
+        Event::Resized { quantity, .. } => order.terms.quantity = *quantity,
         Event::Filled(filled) => add_fill(order, filled, at),
         _ => {}
     }
@@ -344,6 +355,8 @@ fn renew(order: &mut Order, sequence: u64, terms: crate::terms::Terms, standing:
     if order.trigger_status != TriggerStatus::Released {
         order.trigger_status = match standing.watch {
             Some(Watch::Trail(_)) => TriggerStatus::Active,
+            // An attached order is inactive until its main order has a fill.
+            Some(_) if order.attached.is_some() => TriggerStatus::Active,
             Some(_) => TriggerStatus::Deactive,
             None => order.trigger_status,
         };

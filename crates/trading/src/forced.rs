@@ -91,5 +91,15 @@ fn close(work: &Work<'_>, view: &MarketView<'_>, symbol: &Symbol) -> Option<Acce
     let standing = Standing { status, placement, reserve_price, watch: None };
     let (id, sequence) = (account.next_order(), account.next_sequence());
     let facts = Facts::of(&security);
-    Some(AcceptedOrder { id, sequence, terms, facts, standing, by_engine: true, is_forced: true, grid: None })
+    Some(AcceptedOrder {
+        id,
+        sequence,
+        terms,
+        facts,
+        standing,
+        by_engine: true,
+        is_forced: true,
+        grid: None,
+        attached: None,
+    })
 }

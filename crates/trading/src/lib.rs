@@ -19,6 +19,7 @@
 //! | money | `balance` (C, F, S, unsettled), `reserves` (the cached sums behind F), `figures` (assets, margins, risk), `funds` (the funds that an order requires), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 12), `sessions` (days, parking, expiry) |
 //! | time | `advance` (the order of work), `timers`, `candle_step`, `matching`, `triggers`, `filling`, `roll` (and option expiry), `actions`, `forced` |
+//! | attached orders | `attached/`: take profit and stop loss: checks, effects of other events, release, changes |
 //! | grids | `grid/`: rules and their checks, levels, the effect of a candle, sub-orders, profit |
 //! | output | `push`, `ledger` (legs, cash flow), `statement/` (daily and monthly), `views`; `paper` explains orders from the journal |
 //!
@@ -94,6 +95,7 @@
 mod account;
 mod actions;
 mod advance;
+mod attached;
 mod balance;
 mod candle_step;
 mod checks;
@@ -116,6 +118,7 @@ mod matching;
 mod money;
 mod order;
 mod orders;
+pub mod performance;
 mod place_order;
 mod position;
 mod push;
@@ -160,7 +163,8 @@ pub use grid::{
 pub use money::{Currency, ParseCurrencyError};
 pub use money::{Fraction, HkdAmount, Money, Rate, Rounding};
 pub use order::{
-    Direction, Facts, Fill, GridId, GridOrigin, HistoryRow, Order, OrderId, Since, Standing, Watch,
+    AttachedTo, Direction, Facts, Fill, GridId, GridOrigin, HistoryRow, Order, OrderId, Since, Standing,
+    Watch,
 };
 pub use orders::Orders;
 pub use position::Position;
@@ -170,12 +174,12 @@ pub use refusal::{Code, Numbers, Refusal};
 pub use sessions::{Auction, Placement};
 pub use settings::{AccountLimits, Setting, Settings, Share, start_cash};
 pub use tables::{DayTotals, Fee, TableError, Tables};
-pub use terms::{Changes, Percent, Terms};
+pub use terms::{Attached, AttachedChanges, Changes, Percent, Terms};
 pub use view::{Dates, MarketView};
 pub use views::{book_date, charges, is_today, next_wake};
 pub use words::{
-    AccountType, BoundEvent, ChargeGroup, CostMethod, FeePlan, GridHours, GridOrderType, GridStatus,
-    GridTimeInForce, GridTriggerKind, Kind, OrderStatus, OrderTag, OrderType, OutsideRth, Side,
-    SleepingReason, SuspendReason, TimeInForce, Touch, TriggerStatus, UnknownWord,
+    AccountType, AttachedLeg, AttachedType, BoundEvent, ChargeGroup, CostMethod, FeePlan, GridHours,
+    GridOrderType, GridStatus, GridTimeInForce, GridTriggerKind, Kind, OrderStatus, OrderTag, OrderType,
+    OutsideRth, Side, SleepingReason, SuspendReason, TimeInForce, Touch, TriggerStatus, UnknownWord,
 };
 pub use work::Outcome;

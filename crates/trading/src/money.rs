@@ -78,6 +78,13 @@ impl Money {
         (whole.0 != 0).then(|| div_round(units * whole.0.signum(), whole.0.abs()))
     }
 
+    /// Returns this amount times `above / below`, rounded half away from zero to the tenth decimal.
+    /// `below` must be positive.
+    pub(crate) fn scaled_by(self, above: Money, below: Money) -> Money {
+        let (above, below) = Fraction::new(above.0, below.0.max(1)).parts();
+        Money(Fraction::whole(self.0).times(above, below).round())
+    }
+
     pub fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::sessions::{Placement, trades_in};
 use crate::tables::{DayTotals, Fee};
 use crate::terms::Terms;
-use crate::words::{GridTriggerKind, Kind, OrderStatus, OrderType, OutsideRth, TriggerStatus};
+use crate::words::{AttachedLeg, GridTriggerKind, Kind, OrderStatus, OrderType, OutsideRth, TriggerStatus};
 
 /// ID of an order. Consists of the account and the order number, so that identical runs have
 /// identical ids.
@@ -105,6 +105,13 @@ pub struct GridOrigin {
     /// Base of the grid before the trigger.
     #[serde(with = "codec::price")]
     pub base: Price,
+}
+
+/// The main order to which an order is attached, and the order's role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachedTo {
+    pub main: OrderId,
+    pub leg: AttachedLeg,
 }
 
 /// Security data stored with an order, so that displaying an old order needs no lookup.
@@ -228,6 +235,12 @@ pub struct Order {
     /// Grid and trigger that created the order. `None` for all other orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<GridOrigin>,
+    /// `None` unless the order is attached to another order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attached: Option<AttachedTo>,
+    /// All orders that were attached to this order, open or not, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached_orders: Vec<OrderId>,
 }
 
 /// One fill of an order.
@@ -292,6 +305,14 @@ impl Order {
     /// order reserves neither cash nor shares.
     pub fn is_waiting(&self) -> bool {
         matches!(self.standing.status, OrderStatus::VarietiesNotReported | OrderStatus::DelayedNotReported)
+    }
+
+    /// Returns whether the order is attached to an order that has no fill yet. Such an order does
+    /// not watch the price.
+    pub fn is_dormant(&self) -> bool {
+        self.attached.is_some()
+            && self.standing.status == OrderStatus::VarietiesNotReported
+            && self.standing.watch.is_none()
     }
 
     /// Returns whether the order is open and reserves cash or shares.

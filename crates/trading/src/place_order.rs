@@ -3,6 +3,7 @@
 use market::Price;
 
 use crate::account::Account;
+use crate::attached::{change, check_quantity_of, legs, resized, stand as stand_attached};
 use crate::checks::{
     Admission, Failure, NO_QUOTES, admit, check_account, check_fields, check_mark, check_quantity,
     check_symbol, check_ticks,
@@ -18,9 +19,16 @@ use crate::terms::{Changes, Terms};
 use crate::view::MarketView;
 use crate::words::{OrderStatus, OrderType, TriggerStatus};
 
-pub(crate) fn submit(account: &Account, view: &MarketView<'_>, request: &Submit) -> Result<Event, Refusal> {
+pub(crate) fn submit(
+    account: &Account,
+    view: &MarketView<'_>,
+    request: &Submit,
+) -> Result<Vec<Event>, Refusal> {
     let admission = admit(&account.settings, view, request)?;
-    account.check_open_orders()?;
+    let attached = admission.terms.attached.as_deref();
+    let legs = attached.map(|attached| legs(account, view, &admission.terms, attached)).transpose()?;
+    let legs = legs.unwrap_or_default();
+    account.check_open_orders(1 + legs.len())?;
     let facts = Facts::of(&admission.security);
     let (id, sequence) = (account.next_order(), account.next_sequence());
     let standing = match admission.terms.delayed_until {
@@ -38,14 +46,19 @@ pub(crate) fn submit(account: &Account, view: &MarketView<'_>, request: &Submit)
         by_engine: false,
         is_forced: false,
         grid: None,
+        attached: None,
     });
-    if is_held {
-        return Ok(Event::Accepted(accepted));
-    }
-    match judge(account, view, &new_order(&accepted, view.at)) {
-        Ok(()) => Ok(Event::Accepted(accepted)),
+    let judged = if is_held { Ok(()) } else { judge(account, view, &new_order(&accepted, view.at)) };
+    match judged {
+        Ok(()) => {
+            let attached = (1u64..).zip(&legs).map(|(index, leg)| {
+                let own = OrderId::of(account.number(), id.number() + index);
+                Event::Accepted(Box::new(leg.accepted(id, facts, (own, sequence + index))))
+            });
+            Ok(std::iter::once(Event::Accepted(accepted)).chain(attached).collect())
+        }
         Err(Failure::Refused(refusal)) => Err(refusal),
-        Err(Failure::Rejected(refusal)) => Ok(Event::Rejected { id, refusal, order: Some(accepted) }),
+        Err(Failure::Rejected(refusal)) => Ok(vec![Event::Rejected { id, refusal, order: Some(accepted) }]),
     }
 }
 
@@ -112,10 +125,17 @@ fn judge(account: &Account, view: &MarketView<'_>, order: &Order) -> Result<(), 
 /// Returns an order that may be changed now. Refuses an unknown or closed order, and all changes in
 /// a no-cancel period.
 fn changeable<'a>(account: &'a Account, view: &MarketView<'_>, id: OrderId) -> Result<&'a Order, Refusal> {
+    let order = unlocked(account, view, id)?;
+    if order.is_open() { Ok(order) } else { Err(closed(order)) }
+}
+
+fn closed(order: &Order) -> Refusal {
+    Refusal::plain(format!("order is {}", order.status()))
+}
+
+/// Returns an order, open or not, unless it is in a no-cancel period.
+fn unlocked<'a>(account: &'a Account, view: &MarketView<'_>, id: OrderId) -> Result<&'a Order, Refusal> {
     let order = account.order(id).ok_or_else(|| Refusal::plain("order not found"))?;
-    if !order.is_open() {
-        return Err(Refusal::plain(format!("order is {}", order.status())));
-    }
     if let Some((from, until)) = no_cancel(view.venue(order.market()), view.at) {
         return Err(Refusal::plain(format!("order cannot be changed from {from} to {until}")));
     }
@@ -126,24 +146,58 @@ pub(crate) fn cancel(account: &Account, view: &MarketView<'_>, id: OrderId) -> R
     changeable(account, view, id).map(|order| Event::Canceled { id: order.id, reason: None })
 }
 
+/// Replaces an order, its attached orders, or both.
 pub(crate) fn replace(
     account: &Account,
     view: &MarketView<'_>,
     id: OrderId,
     changes: &Changes,
-) -> Result<Event, Refusal> {
+) -> Result<Vec<Event>, Refusal> {
+    let Some(attached) = &changes.attached else { return replace_order(account, view, id, changes) };
+    let order = unlocked(account, view, id)?;
+    if let Some(of) = order.attached {
+        let text = format!(
+            "order {id} is attached to order {}: change it there, or without attached_params",
+            of.main
+        );
+        return Err(Refusal::plain(text));
+    }
+    let terms = changed(order, changes);
+    let mut events = if terms == order.terms {
+        Vec::new()
+    } else if order.is_open() {
+        replace_order(account, view, id, changes)?
+    } else {
+        return Err(closed(order));
+    };
+    let sequences = events.iter().filter(|event| matches!(event, Event::Replaced { .. })).count() as u64;
+    events.extend(change(account, view, (order, &terms), attached, sequences)?);
+    Ok(events)
+}
+
+/// Replaces an order. The quantity of its attached orders follows.
+pub(crate) fn replace_order(
+    account: &Account,
+    view: &MarketView<'_>,
+    id: OrderId,
+    changes: &Changes,
+) -> Result<Vec<Event>, Refusal> {
     let order = changeable(account, view, id)?;
     if order.terms.order_type == OrderType::SpecialLimit {
         return Err(Refusal::plain("SLO cannot be replaced"));
     }
     let terms = changed(order, changes);
     check_changes(account, view, order, &terms, changes)?;
+    check_quantity_of(account, order, terms.quantity)?;
+    let resized = resized(account, view, (order, &terms), changes.attached.as_deref())?;
     let standing = stand_again(account, view, order, &terms)?;
     let mut candidate = order.clone();
     candidate.terms = terms.clone();
     candidate.standing = standing.clone();
     judge(account, view, &candidate).map_err(Failure::into_refusal)?;
-    Ok(Event::Replaced { id, sequence: account.next_sequence(), terms: Box::new(terms), standing })
+    let replaced =
+        Event::Replaced { id, sequence: account.next_sequence(), terms: Box::new(terms), standing };
+    Ok(std::iter::once(replaced).chain(resized).collect())
 }
 
 fn is_released(order: &Order) -> bool {
@@ -226,6 +280,9 @@ fn stand_again(
     }
     let mark = view.mark(&terms.symbol);
     let waits = terms.order_type.is_conditional() && !is_released(order);
+    if waits && order.attached.is_some() {
+        return stand_attached(account, view, order, terms);
+    }
     if waits {
         check_mark(terms, mark)?;
         return Ok(Standing { watch: mark.map(|mark| watch(terms, mark)), ..old.clone() });

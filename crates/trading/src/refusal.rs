@@ -1,6 +1,6 @@
 use std::fmt;
 
-use market::Date;
+use market::{Date, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::money::Currency;
@@ -21,7 +21,7 @@ pub struct Refusal {
     pub numbers: Option<Box<Numbers>>,
 }
 
-/// Values compared by a failed check. For checks 5 to 8, `needed` is the limit and `available` is
+/// Values compared by a failed check. For checks 5 to 9, `needed` is the limit and `available` is
 /// the actual value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbers {
@@ -76,6 +76,14 @@ impl Refusal {
     pub(crate) fn no_rate(currency: Currency, day: Date) -> Refusal {
         Refusal::plain(format!(
             "no rate for {currency}: report one with `chandler account rates {currency} RATE --day {day}`"
+        ))
+    }
+
+    /// A change at a clock that is set back behind the account's horizon.
+    pub(crate) fn behind(horizon: Timestamp, now: Timestamp) -> Refusal {
+        Refusal::plain(format!(
+            "account is at {horizon}, the market clock at {now}: `chandler account rewind` or `chandler account reset` \
+             takes the account back, `chandler account fork` copies its state at an earlier instant"
         ))
     }
 

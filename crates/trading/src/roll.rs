@@ -41,6 +41,10 @@ pub(crate) fn roll(work: &mut Work<'_>, at: Timestamp, market: Market) {
             .collect();
         orders.sort_unstable();
         for (_, id) in orders {
+            // An attached order has ended with its main order.
+            if !work.account.order(id).is_some_and(|order| order.is_open()) {
+                continue;
+            }
             work.record(
                 Some(at),
                 Event::Canceled { id, reason: Some(format!("{CORPORATE_ACTION} {ex_date}")) },

@@ -132,6 +132,7 @@ impl Reach {
             // These orders change only by time, not by price.
             OrderStatus::NotReported | OrderStatus::DelayedNotReported => Reach::NONE,
             OrderStatus::New | OrderStatus::PartialFilled => Reach::of_limit(order),
+            _ if order.is_dormant() => Reach::NONE,
             OrderStatus::VarietiesNotReported => match order.standing.watch {
                 Some(Watch::Touch(direction)) => Reach::toward(direction, order.terms.trigger_price),
                 Some(Watch::Monitor(direction)) => Reach::toward(direction, order.terms.monitor_price),

@@ -37,9 +37,10 @@ fn order_times(order: &Order, feed: &dyn Feed) -> impl Iterator<Item = Timestamp
     times.into_iter().flatten()
 }
 
-/// Returns when an order expires, or `None` if the order is held or does not expire.
+/// Returns when an order expires, or `None` if the order is held, waits for a fill of its main order
+/// or does not expire.
 pub(crate) fn ends_at(order: &Order, feed: &dyn Feed) -> Option<Timestamp> {
-    if order.status() == OrderStatus::DelayedNotReported {
+    if order.status() == OrderStatus::DelayedNotReported || order.is_dormant() {
         return None;
     }
     let own = order.standing.placement.expires_at;

@@ -4,6 +4,8 @@
 
 use market::{Price, Timestamp};
 
+use crate::account::Account;
+use crate::attached::make_way;
 use crate::checks::{Failure, check_account};
 use crate::event::{Bar, Event, Release, Trigger};
 use crate::feed::EffectiveCandle;
@@ -12,7 +14,7 @@ use crate::order::{Direction, Order, OrderId, Watch};
 use crate::refusal::Refusal;
 use crate::terms::Terms;
 use crate::view::MarketView;
-use crate::words::{OrderType, Side};
+use crate::words::{AttachedLeg, OrderStatus, OrderType, Side};
 use crate::work::Work;
 
 /// Effect of a candle on a conditional order.
@@ -32,6 +34,18 @@ pub(crate) fn look(order: &Order, effective: &EffectiveCandle) -> Observation {
         Some(Watch::Monitor(direction)) => monitor(&order.terms, direction, effective),
         Some(Watch::Trail(best)) => trail(&order.terms, best, effective, true),
     }
+}
+
+/// Returns how a candle triggers the stop loss beside a take profit. Returns `None` if it does not,
+/// or if the order is not a take profit.
+pub(crate) fn stop_beside(account: &Account, order: &Order, effective: &EffectiveCandle) -> Option<Trigger> {
+    order.attached.filter(|attached| attached.leg == AttachedLeg::ProfitTaker)?;
+    let stop = account.beside(order)?;
+    let candle = &effective.candle;
+    let watches = stop.status() == OrderStatus::VarietiesNotReported
+        && stop.since.allows(candle.time)
+        && stop.trades_in(candle.session);
+    if watches { look(stop, effective).released } else { None }
 }
 
 fn is_beyond(direction: Direction, price: Price, level: Price) -> bool {
@@ -105,6 +119,11 @@ pub(crate) fn release(
     how: Trigger,
     best: Option<Price>,
 ) -> bool {
+    let is_waiting = |order: &Order| order.status() == OrderStatus::VarietiesNotReported;
+    // A release at the same instant may have ended the order, if both are attached to one order.
+    if !work.account.order(id).is_some_and(is_waiting) || !make_way(work, at, id) {
+        return false;
+    }
     let Some(order) = work.account.order(id) else { return false };
     let view = work.before_roll(at);
     let event = match prepare(work, &view, order, effective, how, best) {

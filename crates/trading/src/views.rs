@@ -3,6 +3,7 @@
 use market::{Date, Market, Session, Timestamp, Venue};
 
 use crate::account::Account;
+use crate::attached::MAIN_CANCELED;
 use crate::feed::Feed;
 use crate::grid::{BY_CANCEL, BY_REPLACE};
 use crate::order::Order;
@@ -25,7 +26,7 @@ pub fn book_date(order: &Order, venue: &Venue) -> Option<Date> {
 /// Returns whether an order ended before the roll at the same instant: by a candle, a release or
 /// its expiry. Cancellations by clients and for corporate actions follow the roll.
 fn is_ended_before_roll(order: &Order) -> bool {
-    let by_client = |reason: &str| reason.is_empty() || reason == BY_CANCEL || reason == BY_REPLACE;
+    let by_client = |reason: &str| [MAIN_CANCELED, BY_CANCEL, BY_REPLACE, ""].contains(&reason);
     let by_engine = |reason: &str| !by_client(reason) && !reason.starts_with(CORPORATE_ACTION);
     match order.status() {
         OrderStatus::Expired => true,

@@ -92,6 +92,12 @@ words! {
         PartialWithdrawal = "PartialWithdrawal",
     }
 
+    /// The orders that a client attaches to an order.
+    AttachedType { ProfitTaker = "PROFIT_TAKER", StopLoss = "STOP_LOSS", Bracket = "BRACKET" }
+
+    /// Role of an attached order.
+    AttachedLeg { ProfitTaker = "PROFIT_TAKER", StopLoss = "STOP_LOSS" }
+
     TriggerStatus { NotUsed = "NOT_USED", Deactive = "DEACTIVE", Active = "ACTIVE", Released = "RELEASED" }
 
     OrderTag { Normal = "Normal", Gtc = "Gtc" }
@@ -164,6 +170,21 @@ words! {
 impl Side {
     pub fn is_buy(self) -> bool {
         self == Side::Buy
+    }
+
+    pub(crate) fn opposite(self) -> Side {
+        if self.is_buy() { Side::Sell } else { Side::Buy }
+    }
+}
+
+impl AttachedType {
+    /// Returns whether the type includes a leg.
+    pub fn has(self, leg: AttachedLeg) -> bool {
+        match self {
+            AttachedType::ProfitTaker => leg == AttachedLeg::ProfitTaker,
+            AttachedType::StopLoss => leg == AttachedLeg::StopLoss,
+            AttachedType::Bracket => true,
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use market::Timestamp;
 
 use crate::account::Account;
-use crate::event::{Entry, Event, VERSION};
+use crate::attached::{Cause, follow};
+use crate::event::{Entry, Event};
 use crate::feed::Feed;
 use crate::push::Push;
 use crate::refusal::Refusal;
@@ -21,6 +22,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Returns the last entry, or the entry of the main order if the last ones are the attached
+    /// orders submitted with it.
+    pub fn last_entry(&self) -> Option<&Entry> {
+        let is_attached =
+            |entry: &&Entry| matches!(&entry.event, Event::Accepted(accepted) if accepted.attached.is_some());
+        self.entries.iter().rev().find(|entry| !is_attached(entry))
+    }
+
     /// Prepends the entries and pushes of an earlier outcome.
     pub fn follow(&mut self, before: Outcome) {
         self.entries.splice(0..0, before.entries);
@@ -40,8 +49,11 @@ impl<'a> Work<'a> {
         Work { account, feed, tables, outcome: Outcome::default() }
     }
 
+    /// Applies and records an event, followed by the events that it causes on attached orders.
     pub(crate) fn record(&mut self, at: Option<Timestamp>, event: Event) {
-        let entry = Entry { version: VERSION, number: self.account.entries + 1, at, event };
+        let follows = Cause::of(&event);
+        let version = event.version();
+        let entry = Entry { version, number: self.account.entries + 1, at, event };
         let mut pushes = self.account.take_in(&entry);
         // Fast path: most outcomes have a single entry, whose pushes are moved instead of copied.
         if self.outcome.pushes.is_empty() {
@@ -50,6 +62,10 @@ impl<'a> Work<'a> {
             self.outcome.pushes.append(&mut pushes);
         }
         self.outcome.entries.push(entry);
+        // Nothing follows from entries made before the first request.
+        if let (Some(at), Some(cause)) = (at, follows) {
+            follow(self, at, cause);
+        }
     }
 
     /// Returns the market view before the rolls at an instant, for candles, releases and expiries.

@@ -358,6 +358,36 @@ fn a_flag_that_does_not_apply_to_the_type_is_refused() {
 }
 
 #[test]
+fn a_bracket_is_previewed_changed_and_shown() {
+    for world in setups() {
+        let flags = ["200", "--limit", "305.6", "--take-profit", "320", "--stop-loss", "300"];
+        let dry = [&["order", "buy", "700.HK", "--dry-run"], flags.as_slice()].concat();
+        let preview = world.ok(&at(BEFORE, &dry));
+        assert!(preview.contains("take profit  at the market once 320.000 is touched, Day"), "{preview}");
+        let id = buy(&world, BEFORE, &flags);
+        world.ok(&at(RESTING, &["order", "replace", &id, "--stop-loss", "305"]));
+        // The candle of 10:02 reaches 305, and the candle of 10:03 opens at 305.
+        let shown = world.ok(&at(LATER, &["order", "show", &id]));
+        for line in [
+            "take profit  1000000002: 200 at 320.000, 0 executed: cancelled",
+            "stop loss    1000000003: 200 at 305.000, 200 executed: filled",
+        ] {
+            assert!(shown.contains(line), "{line}: {shown}");
+        }
+        let listed = world.ok(&at(LATER, &["order", "list"]));
+        assert!(listed.contains("1000000003") && listed.contains("stop loss"), "{listed}");
+        let why = world.ok(&at(LATER, &["order", "why", "1000000003"]));
+        assert!(why.contains(&format!("attached to order {id} as its stop loss")), "{why}");
+        let wrong = ["order", "buy", "700.HK", "200", "--limit", "305.6", "--take-profit", "305"];
+        let (code, said) = world.fails(&at(LATER, &wrong));
+        assert!(code == 1 && said.contains("--take-profit must be above 305.6"), "{said}");
+        let alone = ["order", "buy", "700.HK", "200", "--attached-tif", "gtc"];
+        let (code, said) = world.fails(&at(LATER, &alone));
+        assert!(code == 2 && said.contains("--attached-tif needs --take-profit or --stop-loss"), "{said}");
+    }
+}
+
+#[test]
 fn a_retry_with_the_same_idempotency_key_creates_no_second_order() {
     let world = world();
     let order = || buy(&world, BEFORE, &["100", "--limit", "290", "--request-id", "mine"]);
@@ -400,6 +430,10 @@ fn an_account_ahead_of_the_clock_is_read_only() {
     assert_eq!(world.json(&at(RESTING, &["order", "show", &id]))["status"], "NewStatus");
     let (code, said) = world.fails(&at(RESTING, &["order", "buy", "700.HK", "100"]));
     assert!(code == 1 && said.contains("account is at 2026-03-18T02:04:30Z"), "{said}");
+    assert!(
+        ["rewind", "reset", "fork"].iter().all(|name| said.contains(&format!("account {name}"))),
+        "{said}"
+    );
     let tried = world.json(&at(RESTING, &["order", "buy", "700.HK", "100", "--dry-run"]));
     assert_eq!(tried["verdict"], "refused");
 }

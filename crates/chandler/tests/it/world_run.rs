@@ -1,6 +1,10 @@
 //! Tests of `chandler world run` with programs that are shell scripts. `e2e/python` runs programs
 //! that use the SDKs.
 
+#[cfg(target_os = "linux")]
+use std::io::{Read, Write};
+#[cfg(target_os = "linux")]
+use std::process::Command;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -74,6 +78,34 @@ fn a_program_that_steps_and_trades_is_reported() {
     let notes = document["notes"].to_string();
     assert!(notes.contains("before the end of its world at 2026-11-14T01:00:00Z"), "{notes}");
     assert!(world.ok(&["world", "list"]).contains("paused"), "the world is left as it is");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn progress_is_shown_while_the_program_runs() {
+    // The program ends when it gets a line, which is sent when the progress was shown.
+    fn shown(command: &mut Command, is_stdout: bool) -> String {
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let out = child.stdout.take().map(|out| Box::new(out) as Box<dyn Read>);
+        let mut screen = if is_stdout { out.unwrap() } else { Box::new(child.stderr.take().unwrap()) };
+        let (mut bytes, mut part) = (Vec::new(), [0; 4_096]);
+        while !String::from_utf8_lossy(&bytes).contains(" %  2026-11-13  0 orders") {
+            let count = screen.read(&mut part).unwrap();
+            assert_ne!(count, 0, "{}", String::from_utf8_lossy(&bytes));
+            bytes.extend_from_slice(&part[..count]);
+        }
+        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        screen.read_to_end(&mut bytes).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
+        text
+    }
+    let world = world();
+    world.write("program.sh", "read -r go; echo done");
+    let arguments = [&MORNING[..], &["--", "/bin/bash", "program.sh"]].concat();
+    shown(world.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()), false);
+    let on_screen = shown(&mut world.on_a_terminal(&arguments.join(" ")), true);
+    assert!(on_screen.contains("done") && on_screen.contains("net assets"), "{on_screen}");
 }
 
 #[test]

@@ -211,7 +211,7 @@ impl Paper {
         if outcome.entries.is_empty() && !(options.keeps_head && book.has_moved(wake)) {
             return Ok(None);
         }
-        let own = outcome.entries.last().filter(|_| outcome.refusal.is_none());
+        let own = outcome.last_entry().filter(|_| outcome.refusal.is_none());
         let order = own.and_then(|entry| entry.event.order());
         let named = options.name.zip(order);
         let request = named.map(|(name, order)| KeyedRequest {

@@ -20,7 +20,7 @@ pub(crate) const TRIES_MAX: u32 = 8;
 /// each other, so a snapshot of 50,000 orders shrinks from 60 MB to 3 MB.
 ///
 /// Snapshots in other versions are ignored and rewritten.
-pub(crate) const SNAPSHOT_FORMAT: &str = "5";
+pub(crate) const SNAPSHOT_FORMAT: &str = "6";
 /// The fastest compression level. Higher levels take several times as long and reduce the size by
 /// only a tenth.
 const SNAPSHOT_LEVEL: i32 = 1;

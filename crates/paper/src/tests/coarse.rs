@@ -197,8 +197,7 @@ fn a_missing_candle_note_names_the_newest_candle() {
         service.why(id, replay("09:30:59"), order).last().unwrap(),
         "- 300 for each, and the charges, are held back for it"
     );
-    let missing = "- one-minute candles are missing: newest candle of 700.HK is 2026-03-17 16:00 HKT; this order can fill once \
-                   later candles are imported";
+    let missing = "- newest candle of 700.HK is 2026-03-17 16:00 HKT; this order can fill once later candles are imported";
     assert_eq!(service.why(id, replay("09:31"), order).last().unwrap(), missing);
     // Candles after the clock are not mentioned.
     house.import(&["10:00 305 305 304 305 50000"]);

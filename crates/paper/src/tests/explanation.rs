@@ -219,5 +219,7 @@ fn a_preview_lists_the_ignored_fields() {
         outside_rth: Some(OutsideRth::AnyTime),
         ..Terms::new(symbol, Side::Buy, OrderType::Market, Quantity::whole(10))
     };
-    assert_eq!(notes(&abroad, "24:00"), ["it trades in regular hours only"]);
+    let stopped = "newest candle of AAPL.US is 2026-03-18 11:00 EDT; this order can fill once later candles are imported";
+    assert_eq!(notes(&abroad, "24:00"), ["it trades in regular hours only", stopped]);
+    assert_eq!(notes(&abroad, "23:03"), ["it trades in regular hours only"]);
 }

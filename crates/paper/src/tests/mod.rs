@@ -8,6 +8,7 @@ mod house;
 mod ingested;
 mod names;
 mod orders;
+mod performance;
 mod portions;
 mod refused;
 mod rewind;

@@ -23,7 +23,8 @@ fn a_past_account_equals_its_truncated_journal() {
     let refused = service.command(id, replay("10:01:30"), &Command::Cancel { id: order }).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "account is at 2026-03-18T02:05:00Z, the market clock at 2026-03-18T02:01:30Z"
+        "account is at 2026-03-18T02:05:00Z, the market clock at 2026-03-18T02:01:30Z: `chandler account rewind` or \
+         `chandler account reset` takes the account back, `chandler account fork` copies its state at an earlier instant"
     );
 }
 

@@ -28,6 +28,7 @@ import { marketOf } from './market.js';
 import { remember, remembered } from './memory.js';
 import { News } from './news.js';
 import { extent, notice, note, say, showNames, showQuota } from './notices.js';
+import { Ordering } from './ordering.js';
 import { Pager } from './pager.js';
 import { lastDate, periodNamed } from './periods.js';
 import { phrase } from './phrases/chart.js';
@@ -69,8 +70,19 @@ const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused)
 const trades = new Trades(ask, { onChanged: drawTrades, onTraded: () => beside.side?.traded(), onMoved: () => isFollowed() || followClock() });
 const stream = new Stream();
 const isFollowed = () => stream.isOpen;
+const ordering = new Ordering({
+  chart: () => (feed?.candles.length > 0 ? chart : undefined),
+  symbol: () => view.symbol,
+  marks: () => trades.marks,
+  mayTrade: () => !trades.isReadOnly,
+  traded: () => trades.refresh(),
+  order: openOrder,
+  failed: () => note(shared('gone')),
+  say,
+});
 const beside = new Beside(ask, {
   stream,
+  ordering,
   go: (symbol) => change({ symbol, before: undefined }),
   onMarks: () => chart && feed && drawTrades(),
   onTrading: () => trades.watch(view.symbol),
@@ -166,6 +178,7 @@ const makeChart = () =>
     backdropOf: backdrop,
     onLook: look,
     onMark: ({ index }) => looking.explain(index),
+    onPoint: (point) => ordering.point(point),
     onRange: (range) => {
       pager.seen(range);
       keepAddress();
@@ -260,6 +273,7 @@ function leave() {
   feed?.close();
   pager.watch(undefined);
   trades.stop();
+  ordering.leave();
   fresh.stop();
   follow.begin();
   looking.begin();
@@ -306,7 +320,10 @@ function drawTrades() {
   const lines = [...trades.lines, ...grid.lines];
   const arrows = [...arrowsOf(candles, fills), ...grid.dots].sort((a, b) => a.wall - b.wall);
   chart.showTrades({ lines, arrows });
-  byId('working').replaceChildren(...lines.map(({ words, price }) => el('li', {}, `${words} @ ${price}`)));
+  const waiting = lines.filter(({ style }) => style !== 'cost');
+  byId('working').replaceChildren(...waiting.map(({ words, price }) => el('li', {}, `${words} @ ${price}`)));
+  beside.side?.offerOrders(!trades.isReadOnly);
+  ordering.show(trades.marks);
   look(chart.cursor);
 }
 
@@ -510,6 +527,20 @@ async function openExtra(way) {
   else if (!loaded) note(shared('gone'));
 }
 
+/** Opens the ticket, at a price or at the last one. Returns whether the account may trade. */
+function openOrder(price) {
+  if (!view.symbol || trades.isReadOnly) return false;
+  beginOrder(price);
+  return true;
+}
+
+async function beginOrder(price) {
+  const side = await beside.load();
+  if (!side) return note(shared('gone'));
+  side.open('order');
+  return (await ordering.load())?.begin(price);
+}
+
 async function panel(name) {
   (await beside.load())?.toggle(name);
 }
@@ -569,7 +600,7 @@ function close() {
 readAddress();
 wire(
   {
-    alter, beginning, choose, chooseRange, goBack, newest, openExtra, panel,
+    alter, beginning, choose, chooseRange, goBack, newest, openExtra, panel, order: openOrder,
     again: () => { facts.forget(); begin(); },
     replay: () => replayer.toggle(),
     goTo: () => dateBox.focus(),

@@ -26,6 +26,7 @@ export const CARRIER = {
 
 export const LINE_STYLES = {
   order: LineStyle.LargeDashed,
+  cost: LineStyle.Solid,
   trigger: LineStyle.Dashed,
   base: LineStyle.Solid,
   level: LineStyle.Dotted,

@@ -8,6 +8,7 @@ import { Backdrop } from './backdrop.js';
 import { followed, shiftOf } from './candles.js';
 import { CARRIER, LINE_STYLES, ROOM_RIGHT, SCALE_WIDTH, SPACING, SPACING_MAX, candleColours, chartColours, chartOptions } from './chart-style.js';
 import { readPalette } from './palette.js';
+import { Repaint } from './repaint.js';
 import { covers, isNearEnd, windowOf } from './window.js';
 
 const VOLUME_SHARE = 0.2;
@@ -20,32 +21,52 @@ const MODES = { linear: PriceScaleMode.Normal, log: PriceScaleMode.Logarithmic, 
 export class ChartView {
   /**
    * `backdropOf` returns the background of candles, `onLook` gets the candle under the pointer,
-   * `onMark` a mark under the pointer, `onRange` the visible range; `onSize` is called when the
-   * width available for candles changes.
+   * `onMark` a mark under the pointer, `onPoint` the position of the pointer in the price pane,
+   * `onRange` the visible range; `onSize` is called when the width available for candles changes.
    */
-  constructor(container, { tickText, crosshairText, volumeText, backdropOf, onLook, onMark, onRange, onSize }) {
-    Object.assign(this, { container, backdropOf, onLook, onRange, onSize });
+  constructor(container, { tickText, crosshairText, volumeText, backdropOf, onLook, onMark, onPoint, onRange, onSize }) {
+    Object.assign(this, { container, backdropOf, onLook, onPoint, onRange, onSize });
     Object.assign(this, { candles: [], start: 0, end: 0, cursor: undefined, isByKeys: false, goal: undefined, panes: new Map() });
     this.trades = { lines: [], arrows: [] };
     this.lines = [];
     /** Called when the library got other candles, or when the colours changed. */
     this.onLoaded = () => {};
+    /** Called when the candles were redrawn. */
+    this.onRepaint = () => {};
     this.palette = readPalette();
     this.chart = createChart(container, chartOptions(this.palette, { tickText, crosshairText }));
     this.price = this.chart.addSeries(CandlestickSeries, { borderVisible: false, priceLineVisible: false, ...candleColours(this.palette) });
-    this.volume = this.chart.addSeries(
-      HistogramSeries,
-      { priceLineVisible: false, lastValueVisible: false, priceFormat: { type: 'custom', minMove: 1, formatter: volumeText } },
-      1,
-    );
-    const [top, bottom] = this.chart.panes();
-    top.setStretchFactor(1 - VOLUME_SHARE);
-    bottom.setStretchFactor(VOLUME_SHARE);
-    this.volume.priceScale().applyOptions({ scaleMargins: { top: 0.12, bottom: 0 } });
+    this.chart.panes()[0].setStretchFactor(1 - VOLUME_SHARE);
+    this.volumeFormat = { type: 'custom', minMove: 1, formatter: volumeText };
     this.backdrops = [new Backdrop(true), new Backdrop(false)];
     this.price.attachPrimitive(this.backdrops[0]);
-    this.volume.attachPrimitive(this.backdrops[1]);
+    this.setVolume(true);
+    this.price.attachPrimitive(new Repaint(() => this.onRepaint()));
     this.watch(onMark);
+  }
+
+  /** Adds or removes the pane of volumes, which an index does not have. */
+  setVolume(isShown) {
+    if (isShown === (this.volume !== undefined)) return;
+    const names = [...this.panes.keys()];
+    // The library numbers the panes from the top, and removes one with its last series.
+    this.setPanes([]);
+    if (isShown) {
+      this.volume = this.chart.addSeries(HistogramSeries, { priceLineVisible: false, lastValueVisible: false, priceFormat: this.volumeFormat }, 1);
+      this.volume.getPane().setStretchFactor(VOLUME_SHARE);
+      this.volume.priceScale().applyOptions({ scaleMargins: { top: 0.12, bottom: 0 } });
+      this.volume.attachPrimitive(this.backdrops[1]);
+    } else {
+      this.volume.detachPrimitive(this.backdrops[1]);
+      this.chart.removeSeries(this.volume);
+      this.volume = undefined;
+    }
+    this.setPanes(names);
+  }
+
+  /** The number of panes above those of indicators. */
+  get panesAbove() {
+    return this.volume ? 2 : 1;
   }
 
   watch(onMark) {
@@ -57,6 +78,7 @@ export class ChartView {
       const at = this.start + event.logical;
       this.cursor = event.time !== undefined && this.candles[at] ? at : undefined;
       if (event.sourceEvent) this.isByKeys = false;
+      this.onPoint(event.sourceEvent && event.paneIndex === 0 ? event.point : undefined);
       this.onLook(this.cursor);
       onMark(marked(event));
     });
@@ -89,6 +111,7 @@ export class ChartView {
     this.cursor = followed(before, this.cursor, candles);
     this.candles = candles;
     this.isWhole = isWhole;
+    this.setVolume(candles.length === 0 || candles.some(({ volume }) => volume > 0));
     this.price.applyOptions({ priceFormat: { type: 'price', precision: decimals, minMove: 10 ** -decimals } });
     if (!range) {
       this.home();
@@ -131,7 +154,7 @@ export class ChartView {
 
   drawVolume(shown = this.shown()) {
     const { 'rise-soft': rise, 'fall-soft': fall } = this.palette;
-    this.volume.setData(shown.map(({ wall, open, close, volume }) => ({ time: wall, value: volume, color: close >= open ? rise : fall })));
+    this.volume?.setData(shown.map(({ wall, open, close, volume }) => ({ time: wall, value: volume, color: close >= open ? rise : fall })));
   }
 
   /** Redraws the background of the candles. */
@@ -142,17 +165,17 @@ export class ChartView {
   }
 
   /**
-   * Shows open orders and grid levels as lines at their price, fills as arrows at their candles,
+   * Shows open orders, the position and grid levels as lines at their price, fills as arrows at their candles,
    * triggers as dots at their price.
    */
   showTrades(trades) {
     this.trades = trades;
-    const { rise, fall, accent, soft } = this.palette;
-    const colour = (side) => ({ Buy: rise, Sell: fall, base: accent, bound: soft })[side];
+    const { rise, fall, accent, soft, ink } = this.palette;
+    const colour = (side) => ({ Buy: rise, Sell: fall, base: accent, bound: soft, held: ink })[side];
     for (const line of this.lines) this.price.removePriceLine(line);
-    this.lines = trades.lines.map(({ side, price, words, style }) =>
+    this.lines = trades.lines.map(({ side, price, words, style, hasHandle }) =>
       this.price.createPriceLine({
-        price: Number(price), color: colour(side), lineWidth: 1, lineStyle: LINE_STYLES[style], axisLabelVisible: true, title: words,
+        price: Number(price), color: colour(side), lineWidth: 1, lineStyle: LINE_STYLES[style], axisLabelVisible: true, title: hasHandle ? '' : words,
       }),
     );
     if (!this.arrows && trades.arrows.length === 0) return;
@@ -200,7 +223,7 @@ export class ChartView {
     this.chart.clearCrosshairPosition();
     this.showTrades({ lines: [], arrows: [] });
     this.onLoaded();
-    this.volume.setData([]);
+    this.volume?.setData([]);
     this.price.setData([]);
   }
 
@@ -330,16 +353,16 @@ export class ChartView {
   }
 
   /**
-   * Sets the panes below the volume, by name, each with an invisible series that carries its scale.
-   * Called before the first paint, so that the layout does not shift when their lines are drawn.
+   * Sets the panes below prices and volumes, by name, each with an invisible series that carries its
+   * scale. Called before the first paint, so that the layout does not shift when their lines are drawn.
    */
   setPanes(names) {
     if (names.join() === [...this.panes.keys()].join()) return;
     for (const series of this.panes.values()) this.chart.removeSeries(series);
     const add = (name, at) => {
-      const series = this.chart.addSeries(LineSeries, CARRIER, at + 2);
+      const series = this.chart.addSeries(LineSeries, CARRIER, at + this.panesAbove);
       series.priceScale().applyOptions({ scaleMargins: { top: 0.18, bottom: 0.06 } });
-      this.chart.panes()[at + 2].setStretchFactor(VOLUME_SHARE);
+      series.getPane().setStretchFactor(VOLUME_SHARE);
       return [name, series];
     };
     this.panes = new Map(names.map(add));
@@ -351,5 +374,22 @@ export class ChartView {
    */
   spot(index) {
     return { x: this.chart.timeScale().logicalToCoordinate(index - this.start), y: this.chart.panes()[0].getHeight() };
+  }
+
+  /** The price at a height in pixels, as a float. */
+  priceAt(y) {
+    return this.price.coordinateToPrice(y) ?? undefined;
+  }
+
+  /** The height in pixels of a price; undefined without candles. */
+  yOf(price) {
+    return this.price.priceToCoordinate(Number(price)) ?? undefined;
+  }
+
+  /** The price under the pointer; undefined outside the price pane. */
+  priceUnder({ clientX, clientY }) {
+    const { left, top } = this.container.getBoundingClientRect();
+    const isIn = clientX - left <= this.width() && clientY - top <= this.spot(0).y;
+    return isIn && this.candles.length > 0 ? this.priceAt(clientY - top) : undefined;
   }
 }

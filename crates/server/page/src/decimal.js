@@ -56,6 +56,16 @@ export function toMultiple(text, step, direction) {
   return written(multiple / 10n ** BigInt(scale - size.scale), size.scale);
 }
 
+/** How many times a positive step fits into a number that is not negative, as a whole number. */
+export function wholes(text, step) {
+  const [number, size] = [parsed(text), parsed(step)];
+  const scale = Math.max(number.scale, size.scale);
+  return String(scaled(number, scale) / scaled(size, scale));
+}
+
+/** Removes trailing zeros: `306.00` is 306 on a label. */
+export const trimmed = (text) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
+
 /**
  * The change from `before` to `now` in percent, two decimals, half away from zero; undefined if
  * `before` is zero.

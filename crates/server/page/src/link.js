@@ -12,8 +12,21 @@ const SYMBOL = new RegExp(String.raw`^\.?[A-Z0-9][A-Z0-9.\-]{0,20}\.(${Object.ke
 const BEFORE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d)?$/;
 const SESSION_WORDS = { intraday: 'intraday', regular: 'intraday', extended: 'all', all: 'all' };
 const SCALES = ['linear', 'log', 'percent'];
-// Here and not in ranges.js: this file is also part of the script that runs before the page.
-export const RANGE_NAMES = ['1d', '5d', '1m', '6m', 'ytd', '1y', '5y', 'all'];
+/**
+ * The ranges, each with its periods in order of preference; the first stored one is used. Here and
+ * not in ranges.js: this file is also part of the script that runs before the page.
+ */
+export const RANGE_PERIODS = {
+  '1d': ['1m', '2m', '5m', '10m', '15m', '30m', '60m'],
+  '5d': ['5m', '10m', '15m', '30m', '60m'],
+  '1m': ['30m', '60m', 'day'],
+  '6m': ['day', '240m', '60m'],
+  ytd: ['day', '240m', '60m'],
+  '1y': ['day', '240m'],
+  '5y': ['week', 'day'],
+  all: ['month', 'week', 'day', '240m'],
+};
+export const RANGE_NAMES = Object.keys(RANGE_PERIODS);
 export const COMPARED_MAX = 4;
 
 export const DEFAULTS = Object.freeze({
@@ -62,6 +75,8 @@ export function parseLink(search) {
   });
   take('range', (text) => RANGE_NAMES.find((range) => range === text));
   take('before', (text) => (BEFORE.test(text) ? text : undefined));
+  // A range without a period chooses it. What is stored is not known yet.
+  if (view.range && !view.before && !given.get('period')) [view.period] = RANGE_PERIODS[view.range];
   view.world = worldOf(search);
   return { view, ignored, lost: view.symbol ? undefined : named.slice(0, SHOWN_MAX) || undefined };
 }

@@ -10,13 +10,14 @@ import { nameFor } from './rank.js';
 const OFFERED_MAX = 5;
 
 /**
- * The period to open instead of days where a security has none, such as after an import of minutes
- * only. Days are the default, so the user has not chosen them; another period without candles stays
- * chosen.
+ * The period to open instead of days, or of that of a range, where a security has none, such as
+ * after an import of minutes only. The user has not chosen those; another period without candles
+ * stays chosen.
  */
 export function periodInstead({ period, range, before }, facts) {
-  if (before || period !== DEFAULT_PERIOD || isStored(period, facts?.periods)) return undefined;
-  return (range && periodOfRange(range, facts)) ?? bestStored(facts.periods);
+  if (before || isStored(period, facts?.periods)) return undefined;
+  if (range) return periodOfRange(range, facts) ?? bestStored(facts.periods);
+  return period === DEFAULT_PERIOD ? bestStored(facts.periods) : undefined;
 }
 
 /**

@@ -2,7 +2,7 @@
 // here: every candle of a response carries the offset of its instant, so no zone table in the
 // browser can disagree with the server's.
 
-import { phrase } from './phrases/chart.js';
+import { phrase } from './phrases/markets.js';
 import { REGIONS } from './served-markets.js';
 
 /** The clock names of a market, by offset in minutes. */

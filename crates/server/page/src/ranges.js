@@ -1,39 +1,36 @@
 // The range buttons below the chart: how far back each reaches, and in which period.
 
 import { dateOf, firstIndex } from './candles.js';
+import { RANGE_PERIODS } from './link.js';
 import { isStored } from './periods.js';
 import { tradingDay } from './shading.js';
 
 const DAYS_ALL = 3;
 const WEEKS_ALL = 15;
 
-/**
- * Periods in order of preference; the first stored one is used. The other fields are the distance
- * back from the date of the newest candle.
- */
+/** The distance back from the date of the newest candle. */
 export const RANGES = {
-  '1d': { periods: ['1m', '2m', '5m', '10m', '15m', '30m', '60m'], sessions: 1 },
-  '5d': { periods: ['5m', '10m', '15m', '30m', '60m'], sessions: 5 },
-  '1m': { periods: ['30m', '60m', 'day'], months: 1 },
-  '6m': { periods: ['day', '240m', '60m'], months: 6 },
-  ytd: { periods: ['day', '240m', '60m'], isYear: true },
-  '1y': { periods: ['day', '240m'], months: 12 },
-  '5y': { periods: ['week', 'day'], months: 60 },
-  all: { periods: ['month', 'week', 'day', '240m'], isAll: true },
+  '1d': { sessions: 1 },
+  '5d': { sessions: 5 },
+  '1m': { months: 1 },
+  '6m': { months: 6 },
+  ytd: { isYear: true },
+  '1y': { months: 12 },
+  '5y': { months: 60 },
+  all: { isAll: true },
 };
 
 /**
  * The period of a range by the facts of a security; undefined if none of its periods has candles.
  */
 export function periodOfRange(name, facts) {
-  const { periods, isAll } = RANGES[name];
-  if (isAll) {
+  if (RANGES[name].isAll) {
     const days = facts?.stored.find(({ period }) => period === 'day');
     const years = days ? Number(days.last.slice(0, 4)) - Number(days.first.slice(0, 4)) : Infinity;
     if (years <= DAYS_ALL) return 'day';
     if (years <= WEEKS_ALL) return 'week';
   }
-  return periods.find((period) => isStored(period, facts?.periods));
+  return RANGE_PERIODS[name].find((period) => isStored(period, facts?.periods));
 }
 
 /**

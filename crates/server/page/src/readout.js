@@ -23,6 +23,8 @@ export function readOut(candles, index, { period, market, placed, fills = new Ma
   const actions = placed.get(index)?.map((action) => action.full) ?? [];
   const trades = fills.get(index)?.map(fillWords) ?? [];
   const grid = triggers.get(index) ?? [];
+  // A file without turnovers is stored with zeros.
+  const isUnknown = candle.volume > 0 && !/[1-9]/.test(text.turnover);
   return {
     time: dated(candle, period, market),
     open: text.open,
@@ -32,8 +34,8 @@ export function readOut(candles, index, { period, market, placed, fills = new Ma
     change: change === undefined ? '–' : `${signed(change)}${percent === undefined ? '' : ` (${signed(percent)} %)`}`,
     direction: direction(change),
     volume: shortAmount(text.volume),
-    turnover: shortAmount(text.turnover),
-    exact: { volume: grouped(text.volume), turnover: grouped(text.turnover) },
+    turnover: isUnknown ? '–' : shortAmount(text.turnover),
+    exact: { volume: grouped(text.volume), turnover: isUnknown ? '' : grouped(text.turnover) },
     event: [outside ? phrase(outside) : '', ...trades, ...grid, ...actions].filter(Boolean).join(' · '),
   };
 }

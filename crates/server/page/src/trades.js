@@ -1,5 +1,5 @@
-// The account's orders on the chart: open ones are lines at their price, fills are arrows at the
-// candles that filled them. Updated while the account trades.
+// The account's orders on the chart: open ones are lines at their price, the position is a line at its
+// cost, fills are arrows at the candles that filled them. Updated while the account trades.
 
 import { dateOf, firstIndex } from './candles.js';
 import { Live } from './live.js';
@@ -35,6 +35,17 @@ export class Trades {
     this.live?.soon();
   }
 
+  /** Requests the marks again, after a change made here. */
+  async refresh() {
+    this.live?.start();
+    await this.live?.now();
+  }
+
+  /** Whether the account is known to read its orders only. */
+  get isReadOnly() {
+    return Boolean(this.marks?.read_only);
+  }
+
   /** Requests the marks of a security. For an account that does not trade this happens once. */
   async watch(symbol) {
     this.stop();
@@ -54,8 +65,8 @@ export class Trades {
   take(marks) {
     const before = this.marks;
     this.marks = marks;
-    const isSame = before && JSON.stringify([before.orders, before.fills]) === JSON.stringify([marks.orders, marks.fills]);
-    if (!isSame) this.onChanged();
+    const shown = ({ orders, fills, position, read_only: isReadOnly }) => JSON.stringify([orders, fills, position, isReadOnly]);
+    if (!before || shown(before) !== shown(marks)) this.onChanged();
     if (marks.entries !== (before?.entries ?? 0)) this.onTraded();
     this.movedAt ??= Number(marks.at);
     if (Number(marks.at) - this.movedAt < CANDLE_S) return;
@@ -69,7 +80,10 @@ export class Trades {
   }
 
   get lines() {
-    return (this.marks?.orders ?? []).flatMap(linesOf);
+    const { orders = [], position } = this.marks ?? {};
+    const hasHandle = !this.isReadOnly;
+    const held = position ? [{ side: 'held', price: position.cost_price, words: phrase('line_cost', position.quantity), style: 'cost' }] : [];
+    return [...held, ...orders.flatMap(linesOf).map((line) => ({ ...line, hasHandle }))];
   }
 
   placed(candles, period) {

@@ -25,7 +25,7 @@ export function wire(does, now) {
   wireKeys(does, now, restyled);
 }
 
-function wireControls({ choose, alter, chooseRange, newest, openExtra, replay }) {
+function wireControls({ choose, alter, chooseRange, newest, openExtra, order, replay }) {
   const controls = byId('controls');
   controls.addEventListener('change', ({ target }) => {
     if (target.type === 'radio') choose(target.name, target.value);
@@ -43,6 +43,10 @@ function wireControls({ choose, alter, chooseRange, newest, openExtra, replay })
   byId('full').addEventListener('click', toggleFull);
   watchFull();
   byId('newest').addEventListener('click', newest);
+  // With a modifier key, and for an account that may not trade, the link leads to the portfolio.
+  byId('trade').addEventListener('click', (event) => {
+    if (!event.ctrlKey && !event.metaKey && !event.shiftKey && order()) event.preventDefault();
+  });
   byId('help-open').addEventListener('click', () => byId('help').showModal());
 }
 

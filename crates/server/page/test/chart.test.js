@@ -94,6 +94,10 @@ test('an address has indicators, scale, range and compared securities', () => {
   const { view, ignored } = parseLink(address.slice(1));
   assert.deepEqual([formatLink(view), ignored], [address, []]);
   assert.deepEqual([wantsExtras(view), wantsExtras(parseLink('?symbol=1.HK&scale=log').view)], [true, false]);
+  // A range chooses its period, unless the address does, or ends elsewhere.
+  const periodOf = (search) => parseLink(`?symbol=1.HK&${search}`).view.period;
+  assert.deepEqual(['range=1d', 'range=1m', 'range=5y', 'range=all', 'range=1y'].map(periodOf), ['1m', '30m', 'week', 'month', 'day']);
+  assert.deepEqual(['range=1d&period=5m', 'range=1d&period=day', 'range=1d&before=2026-01-02', 'range=2d'].map(periodOf), ['5m', 'day', 'day', 'day']);
   const odd = parseLink('?symbol=1.HK&ma=5,x&scale=cubic&range=2y&compare=2.HK,1.HK,nothing,2.HK');
   assert.deepEqual(odd.ignored, ['scale=cubic', 'ma=5,x', 'compare=nothing', 'compare=2.HK', 'range=2y']);
   assert.equal(odd.view.compare, '2.HK');
@@ -296,6 +300,7 @@ test('minutes alone open as what they are, and a period that was chosen stays ch
   assert.equal(periodInstead(view, has(HALF_HOURS)), '30m');
   assert.equal(periodInstead({ ...view, range: '1y' }, has(HALF_HOURS)), '240m');
   assert.equal(periodInstead({ ...view, range: '5y' }, has(HALF_HOURS)), '30m', 'a range without a period');
+  assert.equal(periodInstead({ period: '1m', range: '1d' }, has(HALF_HOURS)), '30m', 'the range has chosen its period');
   assert.equal(periodInstead(view, has([])), undefined);
   assert.equal(periodInstead(view, undefined), undefined);
   assert.equal(periodInstead(view, has(DAYS)), undefined);

@@ -6,10 +6,11 @@ import { candleOf } from '../src/candles.js';
 import { percentOf } from '../src/decimal.js';
 import { Live } from '../src/live.js';
 import { periodNamed } from '../src/periods.js';
-import { placed, pointsOf } from '../src/portfolio/equity.js';
+import { drawing, placed, pointsOf } from '../src/portfolio/equity.js';
+import { heldWords, percentWords } from '../src/portfolio/performance.js';
 import { AccountState, dayOf } from '../src/portfolio/state.js';
 import { dashed, listOf, pathOf } from '../src/portfolio/statements.js';
-import { directionOf, feeWords, isOpen, priceWords, statusWords } from '../src/portfolio/words.js';
+import { directionOf, feeWords, isOpen, priceWords, statusWords, waitingWords } from '../src/portfolio/words.js';
 import { Trades, arrowsOf, placeFills } from '../src/trades.js';
 
 const stamp = (time) => Date.parse(time) / 1000;
@@ -96,6 +97,8 @@ function server() {
   const answers = {
     '/v1/asset/portfolio': () => ({ entries: served.entries, at: String(served.at), totals: served.totals ?? null }),
     '/v1/asset/equity': () => ({ points: [] }),
+    '/v1/asset/performance': () => ({ trades: [] }),
+    '/v1/gridtrading/list': () => ({ grid_order: [], has_more: false }),
     '/v1/trade/order/today': () => ({ orders: served.today }),
     '/v1/trade/order/history': () => ({ orders: served.history, has_more: served.isMore }),
     '/v1/asset/cashflow': () => ({ list: [] }),
@@ -111,31 +114,58 @@ function server() {
 const order = (id, status, at = 100) => ({ order_id: String(id), status, submitted_at: String(at) });
 const ids = (orders) => orders.map(({ order_id: id }) => id);
 
+test('a benchmark has a scale in common with the account, and no place before its first close', () => {
+  const { places: [own, other], top, bottom } = drawing([[1, 1.5], [undefined, 2]], 100, 50);
+  assert.deepEqual([own.map(({ x }) => x), other[0], other[1].x], [[0, 100], undefined, 100]);
+  assert.ok(top > 2 && bottom < 1 && other[1].y < own[1].y && own[1].y < own[0].y);
+});
+
+test('the words of results, holding times and missing candles', () => {
+  assert.deepEqual(['0.0312', '-0.05', '0.0', null].map(percentWords), ['+3.12 %', '\u22125.00 %', '0.00 %', '']);
+  assert.deepEqual([45, 3_599, 7_500, 273_600].map(heldWords), ['45 s', '59 min', '2 h 5 min', '3 d 4 h']);
+  const words = 'a sentence of the server';
+  assert.equal(waitingWords('700.HK', { words, newest_candle: null }), words);
+  assert.match(waitingWords('700.HK', { words, newest_candle: '2026-11-13 16:14 EST' }), /^Newest candle of 700\.HK is 2026-11-13 16:14 EST/);
+});
+
+test('a refused benchmark leaves the curve without one', async () => {
+  const asked = [];
+  const state = new AccountState(async (path) => {
+    asked.push(path);
+    if (path.includes('benchmark')) throw new Refused({ status: asked.length > 2 ? 503 : 400, message: 'not known' });
+    return { data: { points: [] } };
+  });
+  await state.compareWith('9999.HK');
+  assert.deepEqual([asked, state.refusal], [['/v1/asset/equity?benchmark=9999.HK', '/v1/asset/equity'], 'not known']);
+  // Any other failure is repeated.
+  await assert.rejects(state.askEquity(), { name: 'Refused' });
+});
+
 test('lists are requested when something has happened; without changes a refresh is one request', async () => {
   const { served, ask, taken } = server();
   const state = new AccountState(ask);
   served.today = [order(2, 'NewStatus', 200)];
   served.history = [order(1, 'FilledStatus')];
   assert.equal(await state.refresh(), true);
-  assert.deepEqual(taken(), ['cashflow', 'equity', 'history', 'list', 'list', 'portfolio', 'today']);
+  assert.deepEqual(taken(), ['cashflow', 'equity', 'history', 'list', 'list', 'list', 'performance', 'portfolio', 'today']);
   assert.deepEqual([ids(state.openOrders), ids(state.pastOrders)], [['2'], ['1']]);
   served.at += 60;
   assert.equal(await state.refresh(), false);
   assert.deepEqual(taken(), ['portfolio']);
   Object.assign(served, { entries: 6, today: [order(3, 'NewStatus', 300), order(2, 'FilledStatus', 200)] });
   assert.equal(await state.refresh(), true);
-  assert.deepEqual(taken(), ['cashflow', 'portfolio', 'today']);
+  assert.deepEqual(taken(), ['cashflow', 'list', 'performance', 'portfolio', 'today']);
   assert.deepEqual([ids(state.openOrders), ids(state.pastOrders)], [['3'], ['2', '1']]);
   // The next day: one order has ended meanwhile and is no longer among today's; it is in the
   // history.
   Object.assign(served, { at: served.at + 86_400, entries: 7, today: [], history: [order(3, 'ExpiredStatus', 300), order(2, 'FilledStatus', 200)] });
   await state.refresh();
-  assert.deepEqual(taken(), ['cashflow', 'equity', 'history', 'list', 'list', 'portfolio', 'today']);
+  assert.deepEqual(taken(), ['cashflow', 'equity', 'history', 'list', 'list', 'list', 'performance', 'portfolio', 'today']);
   assert.deepEqual([ids(state.openOrders), ids(state.pastOrders)], [[], ['3', '2', '1']]);
   // An exchange rate has appeared: more days have a value.
   served.totals = { net_assets: '1' };
   await state.refresh();
-  assert.deepEqual(taken(), ['equity', 'portfolio']);
+  assert.deepEqual(taken(), ['equity', 'performance', 'portfolio']);
   // Rewound: the removed entries are forgotten.
   Object.assign(served, { at: served.at - 86_400, entries: 4, history: [] });
   await state.refresh();

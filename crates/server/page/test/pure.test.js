@@ -22,6 +22,7 @@ import { phrase as paper } from '../src/phrases/portfolio.js';
 import { phrase as community } from '../src/phrases/topics.js';
 import { documents } from '../src/phrases/documents.js';
 import { phrase as extras } from '../src/phrases/extras.js';
+import { phrase as markets } from '../src/phrases/markets.js';
 import { phrase as shared } from '../src/phrases/shared.js';
 import { phrase as side } from '../src/phrases/side.js';
 import { phrase as units } from '../src/phrases/units.js';
@@ -300,7 +301,7 @@ test('every phrase exists in three languages, takes the same values in each, and
   const sources = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')));
   const used = [...sources.filter((_, at) => !names[at].startsWith('src/phrases/')), periods()].join('\n');
   const holes = (text) => [...text.matchAll(/\{\d\}/g)].map(([hole]) => hole).sort().join();
-  for (const table of [shared.table, chart.table, dashboard.table, paper.table, community.table, side.table, extras.table, units.table, uploads.table, admin.table, documents]) {
+  for (const table of [shared.table, chart.table, dashboard.table, paper.table, community.table, side.table, extras.table, markets.table, units.table, uploads.table, admin.table, documents]) {
     for (const [key, texts] of Object.entries(table)) {
       assert.equal(texts.length, LANGUAGES.length, key);
       assert.ok(texts.every((text) => text.trim() !== '' && holes(text) === holes(texts[0])), key);
@@ -342,6 +343,9 @@ test('the read-out shows the served values', () => {
   assert.equal(said.direction, 'fall');
   assert.equal(said.event, 'ex 2026-11-13: dividend HKD 0.050');
   assert.equal(readOut(candles, 0, about).change, '–');
+  // Without turnovers in the file, zero is not the turnover; without a trade it is.
+  const traded = (volume) => readOut([{ ...candles[0], volume, text: { ...candles[0].text, turnover: '0.000' } }], 0, about).turnover;
+  assert.deepEqual([traded(100), traded(0)], ['–', '0.000']);
 });
 
 test('every refusal says what to do', () => {

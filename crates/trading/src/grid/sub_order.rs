@@ -94,7 +94,7 @@ pub(super) fn of_trigger(
 ) -> Result<AcceptedOrder, Skip> {
     check_limits(account, grid, side, quantity)?;
     account
-        .check_open_orders()
+        .check_open_orders(1)
         .map_err(|refusal| Skip { reason: SleepingReason::Position, refusal: Some(refusal) })?;
     let mark = view.mark(&grid.symbol).unwrap_or(origin.price);
     let ticks = view.ticks(&grid.symbol, grid.facts.kind, view.date(grid.market()));
@@ -191,6 +191,7 @@ fn born(
         by_engine: true,
         is_forced: false,
         grid: Some(origin),
+        attached: None,
     })
 }
 

@@ -3,7 +3,7 @@
 
 use trading::{Account, Entry};
 
-use crate::common::play;
+use crate::common::{play, play_as};
 
 const SCRIPT: &str = "mark 700.HK 305
         rate USD 7.8
@@ -41,10 +41,48 @@ const GRIDS: &str = "mark 700.HK 300
         10:09 ungrid 3
         17:00 now";
 
+/// A script with every event of attached orders.
+const ATTACHED: &str = "mark 700.HK 305
+        candle 700.HK 10:01 305 305 305 305 1000; 10:02 311 312 299 300 1000; 10:03 301 301 301 301 50000
+        given cash HKD 500000
+        10:00 buy 200 700.HK LO 306 tif GTC attach BRACKET +take 310 +take-limit 309 +stop 300 +tif GTD +until 12:00
+        10:00 replace #1 300 price 306
+        10:00 replace #1 300 attach STOP_LOSS +stop 301 +type MO
+        10:00 buy 100 700.HK LO 290 attach PROFIT_TAKER +take 295
+        10:00 buy 100000 700.HK LO 306 attach STOP_LOSS +stop 300
+        10:10 now
+        10:10 cancel #4";
+
+/// An older release must not read a journal with attached orders, and reads every other one.
+#[test]
+fn only_entries_with_attached_orders_are_in_the_new_version() {
+    let version = |entry: &Entry| (entry.version, serde_json::to_string(&entry.event).unwrap());
+    let versions: Vec<(u8, String)> = play(ATTACHED).entries.iter().map(version).collect();
+    assert!(versions.iter().any(|(version, _)| *version == 2));
+    for (version, text) in versions {
+        let is_new = text.contains("attached\":{") || text.contains("resized");
+        assert_eq!(version == 2, is_new, "{text}");
+    }
+    for script in [SCRIPT, GRIDS] {
+        assert!(play(script).entries.iter().all(|entry| entry.version == 1));
+    }
+}
+
+#[test]
+fn a_copied_journal_equals_the_journal_of_another_account() {
+    let other = play_as(77, ATTACHED);
+    let copied: Vec<Entry> = play(ATTACHED).entries.iter().map(|entry| entry.of_account(77)).collect();
+    assert_eq!(copied, other.entries);
+    let mut account = Account::fold(&copied);
+    account.set_horizon(other.account.horizon());
+    assert_eq!(account, other.account);
+}
+
 #[test]
 fn the_journal_text_format_is_stable() {
     check(SCRIPT, include_str!("journal.jsonl"));
     check(GRIDS, include_str!("journal_grids.jsonl"));
+    check(ATTACHED, include_str!("journal_attached.jsonl"));
 }
 
 fn check(script: &str, expected: &str) {

@@ -2,9 +2,10 @@
 
 use market::{Market, Price, Timestamp};
 use proptest::prelude::*;
+use trading::performance::Book;
 use trading::{
-    Account, Bar, Command, CostMethod, Currency, Dividend, Engine, Entry, Event, Execution, Facts, FillRule,
-    Fraction, Kind, Money, OrderId, Quantity, Settings, Side, VERSION, figures,
+    Account, Bar, ChargeGroup, Command, CostMethod, Currency, Dividend, Engine, Entry, Event, Execution,
+    Facts, Fee, FillRule, Fraction, Kind, Money, OrderId, Quantity, Settings, Side, VERSION, figures,
 };
 
 use crate::common::{Store, at, date, symbol, tables};
@@ -101,6 +102,56 @@ proptest! {
             prop_assert!(is_not_above(position.average, Fraction::whole(i128::from(most) * 10_000)));
             let (diluted, average) = (position.cost(CostMethod::Diluted), position.cost(CostMethod::Average));
             prop_assert_eq!(product(diluted, held), minus(product(average, held), realised));
+        }
+    }
+
+    /// The profit of a book is the account's cash and the value of its position. Closed trips have
+    /// the whole profit of a closed position, and their parts add up. A trade with a quantity of 0
+    /// represents a dividend, in cents per share.
+    #[test]
+    fn the_profit_of_a_book_is_the_gain_of_the_account(
+        trades in prop::collection::vec((-9..9i64, 1..3000i64, 0..5i64), 1..20),
+        mark in 1..3000i64,
+    ) {
+        let of = symbol("AAPL.US");
+        let (mut account, mut book) = (Account::default(), Book::default());
+        let today = date("2026-03-18");
+        for (index, (change, price, fee)) in trades.into_iter().enumerate() {
+            let number = index as u64 + 1;
+            let entry = match (change, account.position(&of)) {
+                (0, None) => continue,
+                (0, Some(position)) => dividend(number, position.quantity.units() / 10_000 * price, position.period),
+                _ => {
+                    let mut entry = fill(number, change, price);
+                    if let Event::Filled(filled) = &mut entry.event {
+                        filled.fees.push(Fee { code: "PLATFORM".to_owned(), group: ChargeGroup::Broker, amount: Money::whole(fee) });
+                    }
+                    entry
+                }
+            };
+            account.apply(&entry);
+            book.apply(&entry, |_| Some(today));
+            let Some((_, held)) = book.securities().next() else { continue };
+            prop_assert_eq!(held.quantity, account.held(&of));
+            let mark = Price(mark * 10_000);
+            let profit = held.profit(Some(mark), None, today);
+            let value = Money::of(mark, held.quantity, 1);
+            prop_assert_eq!(profit.total(), account.cash(Currency::USD) + value);
+            prop_assert_eq!(profit.day, profit.total(), "nothing was held before");
+            let unrealised = account.position(&of).map_or(Money::ZERO, |position| position.unrealised(mark, CostMethod::Average));
+            let rounding = (profit.unrealised - unrealised).abs();
+            prop_assert!(rounding <= Money::parse("0.01").unwrap(), "{} {unrealised}", profit.unrealised);
+            let closed: Money = book.closed_trips().map(|trip| trip.profit).sum();
+            if held.quantity.is_zero() {
+                prop_assert_eq!(profit.realised, closed);
+            }
+            for trip in book.closed_trips() {
+                let moved = if trip.is_long { trip.exited - trip.entered } else { trip.entered - trip.exited };
+                prop_assert_eq!(trip.profit, moved + trip.income - trip.charges);
+                prop_assert_eq!(trip.quantity, trip.closed_quantity);
+            }
+            let won = book.closed_trips().filter(|trip| trip.profit > Money::ZERO).count() as u64;
+            prop_assert_eq!((book.stats().closed, book.stats().won), (book.closed_trips().count() as u64, won));
         }
     }
 

@@ -387,7 +387,7 @@ fn requests_before_the_accounts_horizon_are_refused() {
         "given cash HKD 500000
         10:00 now
         09:59 buy 100 700.HK LO 300
-        > refused 602001 `account is at 2026-03-18T02:00:00Z, the market clock at 2026-03-18T01:59:00Z`",
+        > refused 602001 `account is at 2026-03-18T02:00:00Z, the market clock at 2026-03-18T01:59:00Z: `chandler account rewind` or `chandler account reset` takes the account back, `chandler account fork` copies its state at an earlier instant`",
     );
 }
 

@@ -3,8 +3,9 @@
 use market::{Candle, Market, Price, Timestamp, Turnover};
 use proptest::prelude::*;
 use trading::{
-    Account, Changes, Command, Currency, Engine, Entry, Factors, GridId, GridRuleInput, Money, OrderId,
-    OrderType, Outcome, Percent, Quantity, Rate, Setting, Settings, Side, SubmitGrid, Terms, TimeInForce,
+    Account, Attached, AttachedChanges, AttachedType, Changes, Command, Currency, Engine, Entry, Factors,
+    GridId, GridRuleInput, Money, OrderId, OrderType, Outcome, Percent, Quantity, Rate, Setting, Settings,
+    Side, SubmitGrid, Terms, TimeInForce,
 };
 
 use crate::common::{Store, at, date, symbol, tables, venues};
@@ -154,7 +155,7 @@ pub(crate) fn acts_with_grids() -> impl Strategy<Value = Vec<Timed>> {
 }
 
 fn timed(operator: u32, grids: u32) -> impl Strategy<Value = Vec<Timed>> {
-    let submit = (0..3usize, any::<bool>(), 0..12u8, 1..12i64, -15..15i64, 1..8i64, 0..4u8).prop_map(
+    let submit = (0..3usize, any::<bool>(), 0..12u8, 1..12i64, -15..15i64, 1..8i64, 0..8u8).prop_map(
         |(symbol, buy, kind, lots, price, extra, good)| Act::Submit {
             symbol,
             buy,
@@ -247,11 +248,22 @@ fn command(act: &Act) -> Command {
             terms.limit_offset = Some(Price(*extra * 50_000));
             terms.time_in_force = if *good == 0 { TimeInForce::GoodTilCanceled } else { TimeInForce::Day };
             terms.outside_rth = (*good == 1).then_some(trading::OutsideRth::AnyTime);
+            terms.attached = (*good > 4).then(|| Box::new(attached(*good, *buy, (*price, *extra))));
             Command::submit(terms)
         }
         Act::Replace { order, lots, price } => {
             let quantity = Quantity::whole(*lots * 100);
-            let changes = Changes { quantity, price: Some(price_of(*price)), ..Changes::default() };
+            let mut changes = Changes { quantity, price: Some(price_of(*price)), ..Changes::default() };
+            if *lots > 7 {
+                changes.attached = Some(Box::new(AttachedChanges {
+                    attached: attached((*lots - 3) as u8, *price > 0, (*price, 2)),
+                    profit_taker_id: None,
+                    stop_loss_id: None,
+                    main_id: None,
+                    cancel_all: *price == 7,
+                    quantity: None,
+                }));
+            }
             Command::Replace { id: OrderId::of(7, *order), changes: Box::new(changes) }
         }
         Act::Cancel { order } => Command::Cancel { id: OrderId::of(7, *order) },
@@ -283,6 +295,24 @@ fn command(act: &Act) -> Command {
         Act::Operate(_) => {
             Command::Exchange { from: Currency::HKD, amount: Money::whole(780), to: Currency::USD }
         }
+    }
+}
+
+/// Creates a take profit, a stop loss or both around a price. Some become limit orders.
+fn attached(kind: u8, buy: bool, (price, distance): (i64, i64)) -> Attached {
+    let kind = match kind {
+        5 => AttachedType::ProfitTaker,
+        6 => AttachedType::StopLoss,
+        _ => AttachedType::Bracket,
+    };
+    let way = if buy { 1 } else { -1 };
+    Attached {
+        profit_taker_price: Some(price_of(price + way * distance)),
+        profit_taker_submit_price: (distance == 3).then(|| price_of(price + way * (distance + 1))),
+        stop_loss_price: Some(price_of(price - way * (9 - distance))),
+        stop_loss_submit_price: (distance == 4).then(|| price_of(price - way * 8)),
+        time_in_force: (distance > 5).then_some(TimeInForce::GoodTilCanceled),
+        ..Attached::new(kind)
     }
 }
 

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 use trading::{Changes, OrderType, Percent, Quantity, TriggerStatus};
 
+use super::attached::AttachedFlags;
 use super::flags;
 use super::ticket::{decimal, price};
 use crate::client::AccountFlags;
@@ -49,6 +50,11 @@ pub(super) struct Replace {
     /// Note stored with the order
     #[arg(long, value_name = "TEXT")]
     remark: Option<String>,
+    #[command(flatten)]
+    attached: AttachedFlags,
+    /// Cancel all attached orders
+    #[arg(long)]
+    cancel_attached: bool,
     #[command(flatten)]
     whose: AccountFlags,
     #[arg(long, value_enum, default_value_t)]
@@ -114,6 +120,7 @@ impl Replace {
             trigger_count: self.trigger_count,
             monitor_price: price("--monitor", &self.monitor)?,
             remark: self.remark.clone(),
+            attached: self.attached.changes(self.cancel_attached)?.map(Box::new),
         };
         if changes == Changes::default() && self.quantity.is_none() {
             return Err(usage(

@@ -91,7 +91,7 @@ impl List {
             Some(_) => "no orders of earlier days",
             None => "no orders today: `--history` lists those of earlier days",
         };
-        shown::table(&columns, rows(&document, "orders").iter().map(row).collect(), nothing)
+        shown::table(&columns, rows(&document, "orders").iter().flat_map(rows_of).collect(), nothing)
     }
 }
 
@@ -126,8 +126,38 @@ fn row(order: &Value) -> Vec<String> {
         amount(order, "price"),
         if average == "0" { String::new() } else { shown::grouped(&average) },
         shown::status(&of("status")).to_owned(),
-        of("msg"),
+        reason(order),
     ]
+}
+
+/// Returns the row of an order, followed by those of its attached orders.
+fn rows_of(order: &Value) -> impl Iterator<Item = Vec<String>> {
+    let attached = rows(order, "attached_orders").iter().map(|attached| attached_row(order, attached));
+    std::iter::once(row(order)).chain(attached)
+}
+
+fn attached_row(order: &Value, attached: &Value) -> Vec<String> {
+    let of = |name: &str| text(attached, name);
+    let symbol = text(order, "symbol");
+    vec![
+        of("order_id"),
+        zoned(attached, "submitted_at", &symbol),
+        symbol,
+        if text(order, "side") == "Buy" { "sell" } else { "buy" }.to_owned(),
+        shown::leg(&of("attached_type_display")).to_owned(),
+        amount(attached, "quantity"),
+        amount(attached, "executed_qty"),
+        amount(attached, "trigger_price"),
+        amount(attached, "executed_price"),
+        shown::status(&of("status")).to_owned(),
+        String::new(),
+    ]
+}
+
+/// Returns why an order has its state: the message of the engine, or what an open order waits for.
+fn reason(order: &Value) -> String {
+    let msg = text(order, "msg");
+    if msg.is_empty() { text(order, "waiting") } else { msg }
 }
 
 impl Show {
@@ -154,7 +184,7 @@ fn print(out: &mut impl Write, order: &Value) -> Result<(), Failure> {
         shown::security_name(&symbol, of("stock_name"))
     )?;
     let state = shown::status(&of("status")).to_owned();
-    let msg = of("msg");
+    let msg = reason(order);
     writeln!(out, "state        {state}{}{msg}", if msg.is_empty() { "" } else { ": " })?;
     let mut terms = vec![of("order_type"), of("time_in_force")];
     let named = [
@@ -198,6 +228,21 @@ fn print(out: &mut impl Write, order: &Value) -> Result<(), Failure> {
         }
     }
     writeln!(out, "charges      {currency} {}", amount(charges, "total_amount"))?;
+    for attached in rows(order, "attached_orders") {
+        let of = |name: &str| text(attached, name);
+        let limit = of("submit_price");
+        let limit = if limit.is_empty() { limit } else { format!(", limit {limit}") };
+        writeln!(
+            out,
+            "{:<12} {}: {} at {}{limit}, {} executed: {}",
+            shown::leg(&of("attached_type_display")),
+            of("order_id"),
+            amount(attached, "quantity"),
+            amount(attached, "trigger_price"),
+            amount(attached, "executed_qty"),
+            shown::status(&of("status"))
+        )?;
+    }
     let remark = of("remark");
     if !remark.is_empty() {
         writeln!(out, "remark       {remark}")?;

@@ -1,5 +1,6 @@
 //! `chandler order`: a paper account's orders, in the local store or on a server.
 
+mod attached;
 mod change;
 mod flags;
 mod list;

@@ -11,6 +11,7 @@ use trading::{
     DecimalError, OrderType, OutsideRth, Percent, Quantity, Side, Terms, TimeInForce, parse_price,
 };
 
+use super::attached::AttachedFlags;
 use super::flags::{self, OFFERED};
 use crate::client::{AccountFlags, Client};
 use crate::command::time;
@@ -75,6 +76,8 @@ pub(super) struct Arguments {
     /// order
     #[arg(long, value_name = "TEXT")]
     request_id: Option<String>,
+    #[command(flatten)]
+    attached: AttachedFlags,
     /// Report the expected result and cost without submitting the order
     #[arg(long)]
     dry_run: bool,
@@ -85,7 +88,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Tif {
+pub(super) enum Tif {
     #[default]
     Day,
     /// Until cancelled
@@ -94,8 +97,18 @@ enum Tif {
     Gtd,
 }
 
+impl Tif {
+    pub(super) fn word(self) -> TimeInForce {
+        match self {
+            Tif::Day => TimeInForce::Day,
+            Tif::Gtc => TimeInForce::GoodTilCanceled,
+            Tif::Gtd => TimeInForce::GoodTilDate,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Lanes {
+pub(super) enum Lanes {
     /// Regular hours
     #[value(alias = "RTH_ONLY")]
     Regular,
@@ -105,6 +118,16 @@ enum Lanes {
     /// Only overnight
     #[value(alias = "OVERNIGHT")]
     Overnight,
+}
+
+impl Lanes {
+    pub(super) fn word(self) -> OutsideRth {
+        match self {
+            Lanes::Regular => OutsideRth::RegularOnly,
+            Lanes::Any => OutsideRth::AnyTime,
+            Lanes::Overnight => OutsideRth::Overnight,
+        }
+    }
 }
 
 /// Prefix of the error message for a security that is not stored or cannot be traded.
@@ -150,20 +173,13 @@ impl Arguments {
             percent.map(|text| decimal("--trailing-percent", text, Percent::parse)).transpose()?;
         terms.depth_level = self.depth_level.unwrap_or_default();
         terms.trigger_count = self.trigger_count.unwrap_or_default();
-        terms.time_in_force = match self.tif {
-            Tif::Day => TimeInForce::Day,
-            Tif::Gtc => TimeInForce::GoodTilCanceled,
-            Tif::Gtd => TimeInForce::GoodTilDate,
-        };
+        terms.time_in_force = self.tif.word();
         terms.expire_date = self.expire.as_deref().map(time::date).transpose()?;
         if terms.expire_date.is_some() != matches!(self.tif, Tif::Gtd) {
             return Err(usage("--tif gtd and --expire DATE must be given together"));
         }
-        terms.outside_rth = self.outside_rth.map(|lanes| match lanes {
-            Lanes::Regular => OutsideRth::RegularOnly,
-            Lanes::Any => OutsideRth::AnyTime,
-            Lanes::Overnight => OutsideRth::Overnight,
-        });
+        terms.outside_rth = self.outside_rth.map(Lanes::word);
+        terms.attached = self.attached.parse()?.map(Box::new);
         terms.delayed_until = self.delay_until.as_deref().map(parse_instant).transpose().map_err(usage)?;
         terms.remark = self.remark.clone().unwrap_or_default();
         terms.client_request_id = self.request_id.clone();
@@ -280,6 +296,21 @@ fn print_preview(preview: &Value, hint: &str, format: Format) -> Result<(), Fail
             out,
             "ends         {}",
             if end.is_empty() { "when it is filled or cancelled" } else { end.as_str() }
+        )?;
+    }
+    for attached in shown::rows(preview, "attached_orders") {
+        let of = |name: &str| text(attached, name);
+        let limit = match of("submit_price").as_str() {
+            "" => "at the market".to_owned(),
+            limit => format!("limit {limit}"),
+        };
+        writeln!(
+            out,
+            "{:<12} {} once {} is touched, {}",
+            shown::leg(&of("attached_type")),
+            limit,
+            of("trigger_price"),
+            of("time_in_force")
         )?;
     }
     for note in shown::rows(preview, "notes") {

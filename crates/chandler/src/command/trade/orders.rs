@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use anyhow::anyhow;
 use market::Date;
 use serde_json::{Value, json};
-use trading::{Changes, Currency, OrderId, Terms, plain_price};
+use trading::{Attached, Changes, Currency, OrderId, Terms, plain_price};
 
 use super::questions::{
     Between, CashQuestion, Fields, OrdersQuestion, PAGES_MAX, StatementsQuestion, TradesQuestion, digits,
@@ -235,7 +235,24 @@ fn submitted(terms: &Terms) -> Value {
     body.number("limit_depth_level", Some(i64::from(terms.depth_level)).filter(|level| *level != 0));
     body.number("trigger_count", Some(i64::from(terms.trigger_count)).filter(|count| *count != 0));
     body.number("delayed_until", terms.delayed_until.map(|at| at.0));
+    if let Some(attached) = &terms.attached {
+        body.0.insert("attached_params".to_owned(), Value::Object(attached_params(attached).0));
+    }
     Value::Object(body.0)
+}
+
+fn attached_params(attached: &Attached) -> Fields {
+    let mut body = Fields::default();
+    body.text("attached_order_type", Some(attached.kind));
+    body.text("profit_taker_price", attached.profit_taker_price.map(plain_price));
+    body.text("stop_loss_price", attached.stop_loss_price.map(plain_price));
+    body.text("profit_taker_submit_price", attached.profit_taker_submit_price.map(plain_price));
+    body.text("stop_loss_submit_price", attached.stop_loss_submit_price.map(plain_price));
+    body.text("activate_order_type", attached.order_type);
+    body.text("time_in_force", attached.time_in_force);
+    body.text("activate_rth", attached.outside_rth);
+    body.number("expire_time", attached.expire_time.map(|at| at.0));
+    body
 }
 
 /// Returns the request body for a replacement.
@@ -252,6 +269,17 @@ fn replaced(id: OrderId, changes: &Changes) -> Value {
     body.text("remark", changes.remark.as_ref());
     body.number("limit_depth_level", changes.depth_level.map(i64::from));
     body.number("trigger_count", changes.trigger_count.map(i64::from));
+    if let Some(attached) = &changes.attached {
+        let mut fields = attached_params(&attached.attached);
+        fields.text("profit_taker_id", attached.profit_taker_id);
+        fields.text("stop_loss_id", attached.stop_loss_id);
+        fields.text("main_id", attached.main_id);
+        fields.text("quantity", attached.quantity);
+        if attached.cancel_all {
+            fields.0.insert("cancel_all_attached".to_owned(), true.into());
+        }
+        body.0.insert("attached_params".to_owned(), Value::Object(fields.0));
+    }
     Value::Object(body.0)
 }
 
@@ -304,7 +332,7 @@ fn statement_parameters(question: &StatementsQuestion) -> Vec<(&'static str, Str
 #[cfg(test)]
 mod tests {
     use market::Price;
-    use trading::{OrderType, Quantity, Side};
+    use trading::{AttachedType, OrderType, Quantity, Side};
 
     use super::*;
 
@@ -322,6 +350,13 @@ mod tests {
         terms.depth_level = -1;
         let body = submitted(&terms);
         assert_eq!((&body["remark"], &body["limit_depth_level"]), (&json!("lamp"), &json!(-1)));
+        let attached = Attached {
+            stop_loss_price: Some(Price(300 * market::PRICE_UNIT)),
+            ..Attached::new(AttachedType::StopLoss)
+        };
+        terms.attached = Some(Box::new(attached.clone()));
+        let params = json!({"attached_order_type": "STOP_LOSS", "stop_loss_price": "300"});
+        assert_eq!(submitted(&terms)["attached_params"], params);
         let changes = Changes { quantity: Quantity::whole(300), ..Changes::default() };
         assert_eq!(
             replaced(OrderId::of(7, 1), &changes),

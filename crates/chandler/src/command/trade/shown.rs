@@ -153,6 +153,15 @@ pub(crate) fn status(literal: &str) -> &str {
     }
 }
 
+/// Returns the label of an attached order's role.
+pub(crate) fn leg(literal: &str) -> &str {
+    match literal {
+        "PROFIT_TAKER" => "take profit",
+        "STOP_LOSS" => "stop loss",
+        other => other,
+    }
+}
+
 /// Returns the label of a grid state.
 pub(crate) fn grid_status(literal: &str) -> &str {
     match literal {

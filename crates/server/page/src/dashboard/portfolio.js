@@ -8,33 +8,40 @@ import { listen } from '../keys.js';
 import { symbolOf } from '../link.js';
 import { Live } from '../live.js';
 import { marketOf } from '../market.js';
+import { remember, remembered } from '../memory.js';
 import { phrase } from '../phrases/portfolio.js';
 import { assetsSheet } from '../portfolio/assets.js';
-import { changeOrder, confirmCancel, showHistory } from '../portfolio/dialogs.js';
+import { changeOrder, confirmCancel } from '../portfolio/dialogs.js';
 import { equitySheet } from '../portfolio/equity.js';
 import { flowsSheet } from '../portfolio/flows.js';
+import { gridsSheet } from '../portfolio/grids.js';
+import { showHistory } from '../portfolio/history.js';
+import { profitSheet, tradesSheet } from '../portfolio/performance.js';
 import { openOrdersSheet, pastOrdersSheet } from '../portfolio/orders.js';
 import { positionsSheet } from '../portfolio/positions.js';
 import { AccountState } from '../portfolio/state.js';
 import { statementsSheet } from '../portfolio/statements.js';
+import { renewalButtons } from '../portfolio/renewal.js';
 import { pageStream } from '../page-stream.js';
-import { Ticket } from '../portfolio/ticket.js';
+import { SearchTicket } from '../portfolio/search-ticket.js';
 import { statusWords } from '../portfolio/words.js';
 import { hongKongInstant } from './table.js';
 
 const BADGE_MS = 1000;
+const BENCHMARK = 'benchmark';
 /** The page shows the times of Hong Kong. */
 const OFFSET = 480;
 
 export const portfolio = { title: phrase('portfolio'), fill };
 
-async function fill() {
+async function fill(who) {
   const state = new AccountState(ask);
+  state.benchmark = symbolOf(remembered(BENCHMARK) ?? '');
   await state.refresh();
   const fresh = el('p', { class: 'lead fresh', 'aria-live': 'polite' });
   const badge = el('span', { id: 'live', class: 'badge' });
   const said = el('p', { class: 'said', role: 'status' });
-  const ticket = new Ticket(placed);
+  const ticket = new SearchTicket(placed);
   const done = async (words) => {
     said.textContent = words;
     await live.now();
@@ -53,12 +60,19 @@ async function fill() {
       showLost(fresh, error);
     }
   };
+  const compare = (symbol) => {
+    remember(BENCHMARK, symbol);
+    return more(() => state.compareWith(symbol))();
+  };
   const sheets = [
-    assetsSheet(),
-    equitySheet(),
+    assetsSheet(renewalButtons(who, state, done)),
+    profitSheet(),
+    equitySheet(compare),
     positionsSheet((symbol, side) => ticket.begin(symbol, side)),
     openOrdersSheet(on),
     pastOrdersSheet(on, more(() => state.moreOrders())),
+    gridsSheet(),
+    tradesSheet(),
     flowsSheet(more(() => state.moreFlows())),
     statementsSheet(),
   ];
@@ -123,7 +137,13 @@ async function fill() {
     requestAnimationFrame(() => ticket.quantity.focus());
   }
   const [assets, ...books] = sheets.map(({ box }) => box);
-  return [el('div', { class: 'fresh-line' }, fresh, badge), el('div', { class: 'portfolio' }, ticket.box, el('div', { class: 'books' }, assets, said, books))];
+  // On a phone the ticket comes after the positions, and this button leads to it.
+  const toTicket = el('button', { type: 'button', class: 'to-ticket', onclick: () => ticket.focus() }, phrase('ticket'));
+  return [
+    el('div', { class: 'fresh-line' }, fresh, badge),
+    toTicket,
+    el('div', { class: 'portfolio' }, ticket.box, el('div', { class: 'books' }, assets, said, books)),
+  ];
 }
 
 /** The numbers stay, with a note that they are not current. */

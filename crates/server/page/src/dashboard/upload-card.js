@@ -25,7 +25,7 @@ export function uploadCard(upload, { onChange, onGone }) {
   const form = optionsForm(upload.upload);
   const box = el(
     'article',
-    { class: 'upload', 'aria-label': upload.file },
+    { class: 'upload', 'aria-label': upload.file, 'data-upload': upload.upload },
     el('h3', {}, upload.file, ' ', el('small', {}, sizeWords(upload.bytes), ' · ', phrase('expires', plainInstant(upload.expires_at)))),
     body,
     said,
@@ -43,13 +43,15 @@ export function uploadCard(upload, { onChange, onGone }) {
   };
   const button = (label, work, kind) =>
     el('button', { type: 'button', class: kind, onclick: () => attempt(work) }, phrase(label));
+  let isReading = false;
   const attempt = async (work) => {
+    isReading = false;
     said.textContent = '';
     try {
       await work();
     } catch (error) {
       if (error.name !== 'Refused') throw error;
-      said.textContent = phrase('not_done', plain(error.message));
+      said.textContent = phrase(isReading ? 'not_checked' : 'not_done', plain(error.message));
       if (error.status === 404) offer();
     }
   };
@@ -61,6 +63,7 @@ export function uploadCard(upload, { onChange, onGone }) {
   // The import uses the same options as the dry run.
   let options;
   const looking = async (more = {}) => {
+    isReading = true;
     said.textContent = phrase('looking');
     const requested = { ...form.values(), ...more };
     const { data } = await ask(`${path}/dry-run`, { method: 'POST', body: requested });
@@ -93,6 +96,7 @@ export function uploadCard(upload, { onChange, onGone }) {
     );
     // Values that the file lacks have to be entered in the form.
     if (has('failed')) form.open();
+    form.suggest(files.find((file) => file.suggested_symbol)?.suggested_symbol);
   };
   /**
    * The current state of the import; the previous one while the server does not answer, since it

@@ -40,6 +40,11 @@ export function optionsForm(id) {
     open: () => {
       box.open = true;
     },
+    /** Fills in a symbol that the file's name suggests, unless one was entered. */
+    suggest: (symbol) => {
+      const [, field] = fields.find(([name]) => name === 'symbol')[1];
+      if (symbol && !field.value) field.value = symbol;
+    },
     values: () => {
       const said = fields.map(([name, [, field]]) => [name, field.type === 'checkbox' ? field.checked : field.value.trim()]);
       return Object.fromEntries(said.filter(([, value]) => value));

@@ -26,11 +26,12 @@ const SYMBOL_FROM = {
   column: 'symbol_column',
   header: 'symbol_header',
   option: 'symbol_option',
+  ticker_option: 'symbol_ticker_option',
   file_name: 'symbol_file_name',
   file_name_without_region: 'symbol_file_name_without_region',
   word_of_file_name: 'symbol_word_of_file_name',
 };
-const PERIOD_GUESSES = { few_rows: 'period_few', steps: 'period_steps' };
+const PERIOD_GUESSES = { few_rows: 'period_few', steps: 'period_steps', file_name: 'period_file_name' };
 const BASES = { as_traded: 'as_traded', split_adjusted: 'split_adjusted', forward_adjusted: 'forward_adjusted' };
 const TIMES = { dates: 'dates', utc_midnights: 'utc_midnights', wall_clock: 'wall_clock', instants: 'instants' };
 const ORDERS = { month_first: 'month_first', day_first: 'day_first' };
@@ -94,6 +95,10 @@ const counts = (key, { added, replaced, unchanged, quarantined }) =>
 /** The dry run result of one file, and whether it is a failure. */
 export function checkedWords(report) {
   const { outcome, message } = report;
+  if (report.needs_symbol) {
+    const reason = plain((message ?? '').replace(/^no symbol: /, '').replace(/; pass --symbol.*$/, ''));
+    return { text: `${phrase('needs_symbol', report.suggested_symbol ?? 'AAPL.US')}: ${reason}.`, isBad: true };
+  }
   if (outcome === 'known') return { text: phrase('known_file', day(message)), isBad: false };
   if (outcome === 'failed' || outcome === 'stopped') return { text: phrase('cannot', plain(message ?? '')), isBad: true };
   if (outcome === 'not_replaced') return { text: phrase('replaces', plain(message)), isBad: true };

@@ -96,6 +96,8 @@ function taker({ bytesMax, who }, { cards, said, around }) {
     cards.prepend(way.box);
     try {
       const upload = await sendFile(`/v1/uploads?name=${encodeURIComponent(file.name)}`, file, way);
+      // The server stores a file that is sent again only once.
+      for (const earlier of cards.children) if (earlier.dataset.upload === upload.upload) earlier.remove();
       const card = uploadCard(upload, around);
       way.box.replaceWith(card.box);
       await card.look();

@@ -76,10 +76,6 @@ export const phrase = phrasesOf({
   post: ['post-market', '盘后', '盤後'],
   overnight: ['overnight', '夜盘', '夜盤'],
   week_of: ['week of {0}', '{0} 当周', '{0} 當週'],
-  dates: ['{0} time', '{0}时间', '{0}時間'],
-  hong_kong: ['Hong Kong', '香港', '香港'],
-  shanghai: ['Shanghai', '上海', '上海'],
-  new_york: ['New York', '纽约', '紐約'],
   latest: ['latest, ', '最新，', '最新，'],
   spoken: [
     '{0}: open {1}, high {2}, low {3}, close {4}, change {5}, volume {6}',
@@ -100,6 +96,7 @@ export const phrase = phrasesOf({
   ex: ['ex {0}: {1}', '{0} 除权：{1}', '{0} 除權：{1}'],
   line_buy: ['Buy {0}', '买 {0}', '買 {0}'],
   line_sell: ['Sell {0}', '卖 {0}', '賣 {0}'],
+  line_cost: ['Position {0}', '持仓 {0}', '持倉 {0}'],
   line_trigger: ['{0} (trigger)', '{0}（触发）', '{0}（觸發）'],
   bought: ['bought {0} at {1}', '买入 {0} @ {1}', '買入 {0} @ {1}'],
   sold: ['sold {0} at {1}', '卖出 {0} @ {1}', '賣出 {0} @ {1}'],

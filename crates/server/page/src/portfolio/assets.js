@@ -8,8 +8,9 @@ import { amount } from './words.js';
 
 const RISKS = ['risk_0', 'risk_1', 'risk_2', 'risk_3'];
 
-export function assetsSheet() {
-  const { box, body } = sheetOf('assets', phrase('assets'));
+/** `ways` are buttons next to the title, if any. */
+export function assetsSheet(ways) {
+  const { box, body } = sheetOf('assets', phrase('assets'), ...(ways ? [ways] : []));
   const show = ({ now }) => fillSheet(body, [now.totals, now.missing, now.approximate, now.currencies], () => [figures(now), balances(now)]);
   return { box, show };
 }

@@ -1,55 +1,13 @@
-// Dialogs of one order: its history, a change of its terms, and its cancellation.
+// Dialogs of one order: a change of its terms, and its cancellation.
 
 import { ask } from '../api.js';
-import { refusal } from '../dashboard/refused.js';
+import { trimmed } from '../decimal.js';
 import { openDialog as open } from '../dialog.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/portfolio.js';
-import { orderWords } from './orders.js';
-import { PRICE_FIELDS, amount, feeWords, typeOf } from './words.js';
+import { PRICE_FIELDS, amount, orderWords, typeOf } from './words.js';
 
-const closing = (label) => el('form', { method: 'dialog' }, el('button', { class: 'push' }, phrase(label)));
-
-/** Every event of an order. Sentences come from the server. */
-export async function showHistory(id) {
-  const body = el('div', { class: 'history-body', tabindex: 0 });
-  open('order-history', phrase('order_history', id), body, el('div', { class: 'choices' }, el('span', {}), closing('dismiss')));
-  const load = async () => {
-    try {
-      const { data } = await ask(`/v1/trade/order/why?order_id=${encodeURIComponent(id)}`);
-      body.replaceChildren(el('p', { class: 'lead' }, data.symbol), el('ol', { class: 'steps' }, data.steps.map(step)));
-    } catch (error) {
-      if (error.name !== 'Refused') throw error;
-      body.replaceChildren(refusal(error, load));
-    }
-  };
-  await load();
-}
-
-function step({ at, local, words, because, fill, reason }) {
-  // Charges have a separate table, in the language of the page.
-  const isCharge = (line) => fill?.fees.some(({ code }) => line.startsWith(`${code} `));
-  const rules = because.filter((line) => !isCharge(line));
-  return el(
-    'li',
-    {},
-    el('p', {}, el('time', { datetime: new Date(Number(at) * 1000).toISOString() }, local), ' ', el('strong', {}, words)),
-    rules.length > 0 ? el('ul', {}, rules.map((one) => el('li', {}, one))) : undefined,
-    reason ? el('p', { class: 'warn' }, reason.words) : undefined,
-    fill ? charges(fill) : undefined,
-  );
-}
-
-function charges({ quantity, price, amount: value, currency, fees, fee_total: total }) {
-  const row = (title, text) => el('div', {}, el('dt', {}, title), el('dd', {}, text));
-  return el(
-    'dl',
-    { class: 'bill' },
-    row(phrase('amount'), phrase('fill_amount', amount(quantity), price, amount(value), currency)),
-    fees.map(({ code, amount: of }) => row(feeWords(code), amount(of))),
-    row(phrase('charges'), amount(total)),
-  );
-}
+export const closing = (label) => el('form', { method: 'dialog' }, el('button', { class: 'push' }, phrase(label)));
 
 /** Sends a change: a refusal is shown in the dialog, a success closes it. */
 function sending(box, said, send) {
@@ -86,6 +44,29 @@ export function confirmCancel(order, onDone) {
     said,
     el('div', { class: 'choices' }, el('button', { type: 'button', class: 'main', autofocus: true, onclick: cancel }, phrase('cancel_it')), closing('keep_it')),
   );
+}
+
+/**
+ * Asks before an order gets another price, which `name` names. `onClosed` is called also if it does
+ * not.
+ */
+export function confirmPrice(order, name, price, { onDone, onClosed }) {
+  const id = order.order_id;
+  const said = el('p', { class: 'said warn', role: 'status' });
+  let box;
+  const change = sending(() => box, said, async () => {
+    await ask('/v1/trade/order', { method: 'PUT', body: { order_id: id, quantity: order.quantity, [name]: price } });
+    await onDone(phrase('changed', id));
+  });
+  box = open(
+    'sure',
+    phrase('price_sure'),
+    el('p', {}, el('b', {}, order.symbol), ` ${orderWords(order)}`),
+    el('p', { class: 'price-change' }, phrase(PRICE_FIELDS[name]), ' ', el('b', {}, phrase('after', amount(trimmed(order[name])), amount(price)))),
+    said,
+    el('div', { class: 'choices' }, el('button', { type: 'button', class: 'main', autofocus: true, onclick: change }, phrase('save')), closing('keep_it')),
+  );
+  box.addEventListener('close', onClosed);
 }
 
 export function changeOrder(order, onDone) {

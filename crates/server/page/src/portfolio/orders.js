@@ -4,7 +4,7 @@ import { chartLink, hongKongInstant, table } from '../dashboard/table.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/portfolio.js';
 import { fillSheet, rowButton, sheetOf } from './sheet.js';
-import { amount, priceWords, sideWords, statusWords } from './words.js';
+import { amount, orderWords, statusWords, waitingWords } from './words.js';
 
 /** `on` has the actions on an order: `why`, `change`, `cancel`. */
 export function openOrdersSheet(on) {
@@ -20,7 +20,8 @@ export function openOrdersSheet(on) {
             rowButton(`cancel ${order.order_id}`, phrase('cancel'), phrase('cancel_one', order.order_id), () => on.cancel(order)),
           ]),
     ];
-    fillSheet(body, [openOrders, isReadOnly], () => [list(phrase('open_orders'), openOrders, actions, phrase('no_open'))]);
+    const waiting = new Map(now.waiting.map((one) => [one.order_id, one]));
+    fillSheet(body, [openOrders, isReadOnly, now.waiting], () => [list(phrase('open_orders'), openOrders, actions, phrase('no_open'), waiting)]);
   };
   return { box, show };
 }
@@ -42,20 +43,17 @@ export function pastOrdersSheet(on, onMore) {
 const whyButton = (order, why) =>
   rowButton(`why ${order.order_id}`, phrase('why'), phrase('why_one', order.order_id), () => why(order.order_id));
 
-function list(caption, orders, actions, none) {
+function list(caption, orders, actions, none, waiting = new Map()) {
   const columns = [
     { title: phrase('security'), of: (order) => el('span', { class: 'paper' }, chartLink(order.symbol), ' ', el('small', {}, order.stock_name)) },
     { title: phrase('order'), kind: 'terms', of: (order) => orderWords(order) },
     { title: phrase('filled'), kind: 'number', of: filled },
-    { title: phrase('state'), kind: 'terms', of: state },
+    { title: phrase('state'), kind: 'terms', of: (order) => state(order, waiting.get(order.order_id)) },
     { title: phrase('submitted'), of: (order) => hongKongInstant(order.submitted_at) },
     { title: '', kind: 'number', of: (order) => el('span', { class: 'ways' }, actions(order).flatMap((one) => [one, ' '])) },
   ];
   return table(caption, columns, orders, none);
 }
-
-/** `Buy 200 limit 306.000`. */
-export const orderWords = (order) => `${sideWords(order.side)} ${amount(order.quantity)} ${priceWords(order)}`;
 
 function filled(order) {
   const share = phrase('filled_of', amount(order.executed_quantity), amount(order.quantity));
@@ -64,7 +62,7 @@ function filled(order) {
 }
 
 /** The reason is next to the state, verbatim from the server. */
-function state({ status, msg, remark }) {
+function state({ symbol, status, msg, remark }, waiting) {
   const isBad = status === 'RejectedStatus';
   return el(
     'span',
@@ -72,5 +70,6 @@ function state({ status, msg, remark }) {
     el('b', { class: isBad ? 'warn' : undefined }, statusWords(status)),
     msg ? ` ${msg}` : '',
     remark ? el('small', {}, ` ${remark}`) : '',
+    waiting ? el('small', { class: 'waits' }, ' ', waitingWords(symbol, waiting)) : '',
   );
 }

@@ -7,10 +7,11 @@ import { amount, feeWords } from './words.js';
 
 const VERDICTS = { accepted: 'verdict_accepted', rejected: 'verdict_rejected', refused: 'verdict_refused' };
 
-/** The verdict as text, with the server's reason if it is negative. */
-export function verdictWords({ verdict, reason }) {
+/** The verdict as text, with the server's reason if it is negative, or the total cost. */
+export function verdictWords({ verdict, reason, cost }) {
   const said = phrase(VERDICTS[verdict] ?? 'verdict_refused');
-  return reason ? `${said}: ${reason.words}` : said;
+  if (reason) return `${said}: ${reason.words}`;
+  return cost ? `${said} · ${phrase('with_charges')}: ${cost.currency} ${amount(cost.total)}` : said;
 }
 
 export function bill({ cost, cash_max_qty: cashMax, margin_max_qty: marginMax }) {

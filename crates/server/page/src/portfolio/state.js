@@ -4,6 +4,7 @@
 import { isOpen } from './words.js';
 
 const ROWS_A_PAGE = 50;
+const GRIDS_MAX = 100;
 const HONG_KONG_S = 8 * 3600;
 // The server closes a date this long after its end in Hong Kong.
 const OVER_AFTER_S = 9 * 3600;
@@ -11,7 +12,7 @@ const DAY_S = 86_400;
 
 export class AccountState {
   constructor(ask) {
-    Object.assign(this, { ask, now: undefined, equity: undefined, flows: [], hasMoreFlows: false, flowsShown: ROWS_A_PAGE });
+    Object.assign(this, { ask, now: undefined, equity: undefined, performance: undefined, benchmark: undefined, refusal: undefined, grids: [], hasMoreGrids: false, flows: [], hasMoreFlows: false, flowsShown: ROWS_A_PAGE });
     this.statements = { daily: [], monthly: [] };
     this.forget();
   }
@@ -42,7 +43,8 @@ export class AccountState {
     const isNextDay = isNew || dayOf(now.at) !== dayOf(before.at);
     if (isRewound) this.forget();
     const requests = [];
-    if (hasHappened || isNextDay) requests.push(this.askToday(now, isNew), this.askFlows(now));
+    if (hasHappened || isNextDay) requests.push(this.askToday(now, isNew), this.askFlows(now), this.askGrids());
+    if (hasHappened || isNextDay || pricesOf(now) !== pricesOf(before)) requests.push(this.askPerformance());
     // When an exchange rate appears or disappears, other days have a value.
     if (isNextDay || !before.totals !== !now.totals) requests.push(this.askEquity());
     if (isNextDay) requests.push(this.askStatements());
@@ -52,8 +54,36 @@ export class AccountState {
     return requests.length > 0;
   }
 
+  async askGrids() {
+    const query = new URLSearchParams({ page: 1, limit: GRIDS_MAX, sort_by: 'created_at', sort_order: 'desc' });
+    const { grid_order: grids = [], has_more: hasMore } = await this.get(`/v1/gridtrading/list?${query}`);
+    Object.assign(this, { grids, hasMoreGrids: hasMore });
+  }
+
+  async askPerformance() {
+    this.performance = await this.get('/v1/asset/performance');
+  }
+
+  /** The curve, also without the benchmark if that is refused. */
   async askEquity() {
+    const { benchmark } = this;
+    this.refusal = undefined;
+    if (benchmark) {
+      try {
+        this.equity = await this.get(`/v1/asset/equity?benchmark=${encodeURIComponent(benchmark)}`);
+        return;
+      } catch (error) {
+        if (error.name !== 'Refused' || ![400, 403, 404].includes(error.status)) throw error;
+        this.refusal = error.message;
+      }
+    }
     this.equity = await this.get('/v1/asset/equity');
+  }
+
+  /** Compares the curve with another security, or with none. */
+  async compareWith(benchmark) {
+    this.benchmark = benchmark;
+    await this.askEquity();
   }
 
   /** Statements of the last weeks and months; a new one is made when a day has begun. */
@@ -120,6 +150,8 @@ export class AccountState {
     await this.askHistory(this.orders.at(-1)?.submitted_at ?? this.now.at);
   }
 }
+
+const pricesOf = ({ positions, totals }) => JSON.stringify([positions, totals]);
 
 /** The day that an instant counts towards, as a number. */
 export const dayOf = (at) => Math.floor((Number(at) + HONG_KONG_S - OVER_AFTER_S) / DAY_S);

@@ -3,14 +3,15 @@
 // lost.
 
 import { ask } from '../api.js';
+import { trimmed } from '../decimal.js';
 import { el } from '../dom.js';
-import { symbolOf } from '../link.js';
 import { marketOf } from '../market.js';
 import { phrase } from '../phrases/portfolio.js';
+import { nextPrice, snapped, tickAt } from '../price-steps.js';
 import { nameFor } from '../rank.js';
-import { Search } from '../search.js';
 import { bill, verdictWords } from './preview.js';
-import { PRICE_FIELDS, TYPES, amount, sideWords, typeOf } from './words.js';
+import { Size } from './size.js';
+import { PRICE_FIELDS, TYPES, amount, sideWords, typeOf, waitingWords } from './words.js';
 
 const PAUSE_MS = 250;
 // In market time: prices and hours change with it, and so does the preview of an order.
@@ -25,24 +26,18 @@ export function requestName() {
 }
 
 export class Ticket {
-  /** `onPlaced` gets the number of an order, and returns the text to show. */
-  constructor(onPlaced) {
-    Object.assign(this, { onPlaced, symbol: undefined, previewed: undefined, name: requestName(), isSending: false });
+  /**
+   * `onPlaced` gets the number of an order, and returns the text to show. `parts` are elements shown
+   * above the form's fields, and below the charges. `isNamed` is whether the page shows which
+   * security the ticket is for.
+   */
+  constructor(onPlaced, { parts = {}, isNamed = true } = {}) {
+    Object.assign(this, { onPlaced, parts, isNamed, symbol: undefined, info: undefined, previewed: undefined, name: requestName(), isSending: false });
+    this.size = new Size(ask);
     this.build();
-    this.search = new Search({ input: this.input, list: this.found, status: this.foundNone }, (symbol) => {
-      this.choose(symbol);
-      this.quantity.focus();
-    });
-    // A complete symbol also counts when the box is left with Tab.
-    this.input.addEventListener('keydown', (event) => {
-      const typed = event.key === 'Tab' && this.input.value !== this.symbol ? symbolOf(this.input.value) : undefined;
-      if (!typed) return;
-      // Choosing moves the focus to the quantity, and the Tab key would move it once more.
-      event.preventDefault();
-      this.search.choose(typed);
-    });
+    for (const box of Object.values(this.prices)) box.addEventListener('keydown', (event) => this.pressPrice(event, box));
     this.form.addEventListener('input', (event) => {
-      if (event.target !== this.input) this.changed();
+      if (event.target.role !== 'combobox') this.changed();
     });
     this.form.addEventListener('submit', (event) => {
       event.preventDefault();
@@ -51,13 +46,17 @@ export class Ticket {
     this.changed();
   }
 
+  /** The arrow keys change a price by one step. */
+  pressPrice(event, box) {
+    const direction = { ArrowUp: 'up', ArrowDown: 'down' }[event.key];
+    const typed = box.value.trim();
+    if (!direction || !this.info || !DECIMAL.test(typed) || box === this.prices.trailing_percent) return;
+    event.preventDefault();
+    box.value = nextPrice(this.info.bid_sizes, typed, direction);
+    this.changed();
+  }
+
   build() {
-    this.input = el('input', {
-      id: 'ticket-symbol', type: 'text', role: 'combobox', 'aria-expanded': 'false', 'aria-controls': 'ticket-found', 'aria-autocomplete': 'list',
-      autocomplete: 'off', autocapitalize: 'characters', spellcheck: 'false', enterkeyhint: 'next',
-    });
-    this.found = el('ul', { id: 'ticket-found', role: 'listbox', 'aria-label': phrase('securities'), hidden: true });
-    this.foundNone = el('p', { id: 'found-none', role: 'status' });
     this.named = el('p', { class: 'lead named' }, '\u00a0');
     const radio = (side) => {
       const box = el('input', { type: 'radio', name: 'side', value: side, checked: side === 'Buy' });
@@ -65,7 +64,7 @@ export class Ticket {
     };
     this.sides = el('fieldset', { class: 'pair side' }, el('legend', { class: 'unseen' }, phrase('side')), radio('Buy'), radio('Sell'));
     this.type = choice('ticket-type', TYPES.map(({ code, name }) => [code, phrase(name)]));
-    this.quantity = decimal('ticket-quantity');
+    this.quantity = this.size.input;
     this.prices = Object.fromEntries(Object.keys(PRICE_FIELDS).map((name) => [name, decimal(`ticket-${name}`)]));
     this.force = choice('ticket-force', [['Day', phrase('tif_day')], ['GTC', phrase('tif_gtc')], ['GTD', phrase('tif_gtd')]]);
     this.expires = el('input', { id: 'ticket-expires', type: 'date' });
@@ -79,27 +78,27 @@ export class Ticket {
       ...Object.fromEntries(Object.entries(PRICE_FIELDS).map(([name, key]) => [name, field(phrase(key), this.prices[name])])),
       expires: field(phrase('expires'), this.expires),
     };
+    const quantity = el('span', { class: 'sized' }, this.size.unit, this.quantity, this.size.result);
     this.form = el(
       'form',
       { class: 'fields', autocomplete: 'off' },
-      el('div', { class: 'search', role: 'search' }, el('label', { for: 'ticket-symbol' }, phrase('symbol')), this.input, this.found, this.foundNone),
+      this.parts.above,
       this.named,
       this.sides,
       field(phrase('order_type'), this.type),
-      field(phrase('quantity'), this.quantity),
+      el('p', { class: 'field' }, el('label', { for: 'ticket-quantity' }, phrase('quantity')), quantity),
       ...Object.keys(PRICE_FIELDS).map((name) => this.rows[name]),
       field(phrase('time_in_force'), this.force),
       this.rows.expires,
       field(phrase('hours'), this.hours),
       field(phrase('remark'), this.remark),
-      this.verdict,
       this.bill,
-      this.button,
-      this.said,
+      this.parts.below,
+      el('div', { class: 'ticket-foot' }, this.said, this.verdict, this.button),
     );
     this.readOnly = el('p', { class: 'lead', hidden: true }, phrase('read_only'));
-    this.head = el('div', { class: 'row' }, el('h2', {}, phrase('ticket')), el('small', { class: 'push lead keyed' }, phrase('key_new')));
-    this.box = el('section', { class: 'sheet ticket', 'aria-label': phrase('ticket') }, this.readOnly, this.head, this.form);
+    this.head = el('div', { class: 'row' }, el('h2', {}, phrase('ticket')), this.parts.hint);
+    this.box = el('section', { class: 'ticket', 'aria-label': phrase('ticket') }, this.readOnly, this.head, this.form);
   }
 
   /**
@@ -107,58 +106,112 @@ export class Ticket {
    * repeated.
    */
   show({ now }) {
+    this.isReadOnly = now.read_only;
     this.form.hidden = now.read_only;
     this.head.hidden = now.read_only;
     this.readOnly.hidden = !now.read_only;
     this.at = Number(now.at);
+    if (now.entries !== this.entries) this.size.outdate();
+    this.entries = now.entries;
     if (this.previewed && !this.isSending && Math.abs(this.at - this.previewed.at) >= STALE_S) this.preview();
   }
 
   focus() {
-    if (!this.form.hidden) this.input.focus();
+    if (!this.form.hidden) this.quantity.focus();
   }
 
-  /** Starts an order for a position, or for the security of another page. */
-  begin(symbol, side) {
-    this.search.set(symbol);
-    this.choose(symbol, side);
+  /**
+   * Starts an order for a position, for the security of another page, or at a price of a chart,
+   * which is a number.
+   */
+  begin(symbol, side, price) {
+    this.choose(symbol, side, price);
     this.quantity.focus();
+    this.quantity.select();
   }
 
-  choose(symbol, side) {
-    this.symbol = symbol;
-    if (side) this.sides.querySelector(`[value=${side}]`).checked = true;
-    this.changed();
-    this.showName();
-  }
-
-  /** Shows the name of the security, and its lot. */
-  async showName() {
-    const { symbol } = this;
-    this.named.textContent = '\u00a0';
-    try {
-      const { data } = await ask(`/v1/securities/${encodeURIComponent(symbol)}`);
-      if (this.symbol !== symbol) return;
-      const lot = data.lot > 1 ? phrase('lot', data.lot) : '';
-      this.named.textContent = [data.currency, lot, nameFor(data)].filter(Boolean).join(' · ') || '\u00a0';
-    } catch (error) {
-      // The ticket works without the name; the preview reports whether the security exists.
-      if (error.name !== 'Refused') throw error;
+  choose(symbol, side, price) {
+    if (this.isReadOnly) return;
+    if (this.symbol !== undefined && symbol !== this.symbol) {
+      this.size.clear();
+      for (const box of Object.values(this.prices)) box.value = '';
     }
+    if (symbol !== this.symbol) {
+      this.info = undefined;
+      this.named.textContent = '\u00a0';
+    }
+    this.symbol = symbol;
+    // Reserves the height of the preview.
+    this.box.dataset.symbol = symbol;
+    if (side) this.sides.querySelector(`[value=${side}]`).checked = true;
+    if (price !== undefined) this.type.value = typeOf(this.type.value).fields.includes('price') ? this.type.value : 'LO';
+    this.changed();
+    this.learn(price);
+  }
+
+  /** Shows the security, and fills in one lot and the last price, or the given one. */
+  async learn(price) {
+    const { symbol } = this;
+    const turn = (this.learning = {});
+    const facts = async (path) => {
+      try {
+        return (await ask(path)).data;
+      } catch (error) {
+        // The ticket works without them; the preview reports whether the security can be traded.
+        if (error.name !== 'Refused') throw error;
+        return undefined;
+      }
+    };
+    const name = encodeURIComponent(symbol);
+    const [info, security] = await Promise.all([
+      facts(`/v1/orders/info?symbol=${name}`),
+      this.isNamed ? undefined : facts(`/v1/securities/${name}`),
+    ]);
+    if (this.learning !== turn) return;
+    this.showNamed(info, security);
+    if (!info) return;
+    this.info = info;
+    this.size.learn(info);
+    this.size.prefill();
+    const box = this.prices.price;
+    const wanted = price === undefined ? undefined : snapped(info.bid_sizes, price);
+    // A typed price stays.
+    if (wanted || ['', this.filled].includes(box.value)) box.value = this.filled = wanted ?? trimmed(info.last_done);
+    if (document.activeElement === box) box.select();
+    this.changed();
+  }
+
+  showNamed(info, security) {
+    const lot = info?.lot_size ?? String(security?.lot ?? '');
+    const tick = info?.last_done ? tickAt(info.bid_sizes, info.last_done) : undefined;
+    const parts = [
+      info?.channel_infos.currency ?? security?.currency,
+      lot && lot !== '1' ? phrase('lot', amount(lot)) : '',
+      tick ? phrase('tick', trimmed(tick)) : '',
+      this.isNamed ? info?.last_done && phrase('last', trimmed(info.last_done)) : security && nameFor(security),
+    ];
+    this.named.textContent = parts.filter(Boolean).join(' · ') || '\u00a0';
   }
 
   get side() {
     return this.sides.querySelector(':checked').value;
   }
 
+  /** The price by which an amount of money is converted: of the order, else the last one. */
+  get price() {
+    const { fields } = typeOf(this.type.value);
+    const typed = ['price', 'trigger_price'].filter((name) => fields.includes(name)).map((name) => this.prices[name].value.trim());
+    return typed.find((text) => DECIMAL.test(text)) ?? this.info?.last_done;
+  }
+
   /** The body of the request; undefined while something is missing. */
   terms() {
     const { fields } = typeOf(this.type.value);
     const values = Object.fromEntries(fields.map((name) => [SUBMITTED[name] ?? name, this.prices[name].value.trim()]));
-    const quantity = this.quantity.value.trim();
+    const quantity = this.size.quantity(this.price);
     const isDated = this.force.value === 'GTD';
-    const isWhole = [quantity, ...Object.values(values)].every((text) => DECIMAL.test(text)) && (!isDated || this.expires.value);
-    if (!this.symbol || !isWhole) return undefined;
+    const isWhole = Object.values(values).every((text) => DECIMAL.test(text)) && (!isDated || this.expires.value);
+    if (!this.symbol || !/[1-9]/.test(quantity ?? '') || !isWhole) return undefined;
     return {
       symbol: this.symbol,
       side: this.side,
@@ -188,9 +241,25 @@ export class Ticket {
     for (const option of this.type.options) option.disabled = Boolean(typeOf(option.value).isHongKong) && market === 'US';
     this.box.dataset.side = this.side;
     this.name = requestName();
+    this.said.textContent = '';
+    const price = fields.includes('price') && DECIMAL.test(this.prices.price.value.trim()) ? { price: this.prices.price.value.trim() } : {};
+    this.size.expect({ symbol: this.symbol, side: this.side, order_type: this.type.value, ...price });
+    this.size.show(this.side, this.price);
     this.forget();
     clearTimeout(this.timer);
-    if (this.terms()) this.timer = setTimeout(() => this.preview(), PAUSE_MS);
+    if (this.symbol && this.size.isIncomplete) this.timer = setTimeout(() => this.requestMost(), PAUSE_MS);
+    else if (this.terms()) this.timer = setTimeout(() => this.preview(), PAUSE_MS);
+  }
+
+  /** Requests the maximum of which the quantity is a share. */
+  async requestMost() {
+    try {
+      await this.size.request();
+      if (!this.size.isIncomplete) this.changed();
+    } catch (error) {
+      if (error.name !== 'Refused') throw error;
+      this.refuse(error);
+    }
   }
 
   forget() {
@@ -215,16 +284,20 @@ export class Ticket {
       this.previewed = { terms, at: this.at };
       this.verdict.textContent = verdictWords(data);
       this.verdict.dataset.verdict = data.verdict;
-      this.bill.replaceChildren(bill(data), noteList(data.notes));
+      this.bill.replaceChildren(...waitingNote(data), bill(data), noteList(data));
       this.button.disabled = this.isSending || data.verdict === 'refused';
       this.button.textContent = phrase('place_one', sideWords(terms.side), amount(terms.submitted_quantity), terms.symbol);
     } catch (error) {
       if (error.name === 'AbortError' || this.abort !== mine) return;
       if (error.name !== 'Refused') throw error;
-      this.verdict.textContent = phrase('not_done', error.message);
-      this.verdict.dataset.verdict = 'refused';
-      this.bill.replaceChildren();
+      this.refuse(error);
     }
+  }
+
+  refuse({ message }) {
+    this.verdict.textContent = phrase('not_done', message);
+    this.verdict.dataset.verdict = 'refused';
+    this.bill.replaceChildren();
   }
 
   async send() {
@@ -257,7 +330,9 @@ export class Ticket {
 
 // Sentences of the server: which parts of the request are not honoured, and how the stored candles
 // affect the order.
-const noteList = (notes) => el('ul', { class: 'notes' }, notes.map((note) => el('li', {}, note)));
+const noteList = ({ notes, waiting }) => el('ul', { class: 'notes' }, notes.filter((note) => note !== waiting?.words).map((note) => el('li', {}, note)));
+/** Why the order would not fill now: above the bill, where it is seen without scrolling. */
+const waitingNote = ({ symbol, waiting }) => (waiting ? [el('p', { class: 'waits' }, waitingWords(symbol, waiting))] : []);
 const field = (label, box) => el('p', { class: 'field' }, el('label', { for: box.id }, label), box);
 const decimal = (id) => el('input', { id, type: 'text', inputmode: 'decimal', autocomplete: 'off' });
 const choice = (id, options) => el('select', { id }, options.map(([value, label]) => el('option', { value }, label)));

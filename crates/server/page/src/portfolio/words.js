@@ -97,6 +97,12 @@ export function priceWords({ order_type: type, price, trigger_price: trigger, tr
   return parts.filter(Boolean).join(', ');
 }
 
+/** `Buy 200 limit 306.000`. */
+export const orderWords = (order) => `${sideWords(order.side)} ${amount(order.quantity)} ${priceWords(order)}`;
+
+/** Why an order waits: in the language of the page for missing candles, else the server's sentence. */
+export const waitingWords = (symbol, { words, newest_candle: newest }) => (newest ? phrase('waits_for_candles', symbol, newest) : words);
+
 /** An amount with its sign, for display. */
 export const signedAmount = (text) => signed(grouped(text));
 export const amount = (text) => grouped(text).replace('-', '\u2212');

@@ -1,14 +1,14 @@
 // The grids of a security next to its chart: the state of one, its actions, and a form for another.
 
 import { openDialog } from '../dialog.js';
-import { grouped, signed } from '../decimal.js';
+import { grouped, signed, trimmed } from '../decimal.js';
 import { hongKongInstant } from '../dashboard/table.js';
 import { el } from '../dom.js';
 import { marketOf } from '../market.js';
 import { phrase } from '../phrases/side.js';
 import { gridForm } from './grid-form.js';
 import { Grids, stepWords } from './grids.js';
-import { isLive, levelsOf, sideOf, trimmed } from './levels.js';
+import { isLive, levelsOf, sideOf } from './levels.js';
 
 const STATUSES = { Performing: 'status_performing', Suspended: 'status_suspended', Canceled: 'status_canceled', Expired: 'status_expired' };
 const ASLEEP = { price: 'asleep_price', position: 'asleep_position', funds: 'asleep_funds', holdings: 'asleep_holdings', triggers: 'asleep_triggers',

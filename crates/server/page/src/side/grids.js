@@ -1,7 +1,8 @@
 // The grids of a security: all of them in brief, and one of them with its triggers. They are
 // requested again when the account's journal has advanced, which the chart polls anyway.
 
-import { BY_PERCENT, isLive, levelsOf, sideOf, trimmed } from './levels.js';
+import { trimmed } from '../decimal.js';
+import { BY_PERCENT, isLive, levelsOf, sideOf } from './levels.js';
 import { phrase } from '../phrases/side.js';
 
 const GRIDS_MAX = 50;

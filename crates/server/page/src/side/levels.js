@@ -2,8 +2,9 @@
 // positions of triggers among the candles. Prices are exact decimals.
 
 import { dateOf, firstIndex } from '../candles.js';
-import { compared, minus, plus, times, toMultiple } from '../decimal.js';
+import { compared, minus, plus, times, toMultiple, trimmed } from '../decimal.js';
 import { lastDate } from '../periods.js';
+import { tickAt } from '../price-steps.js';
 
 export const BY_SPREAD = 1;
 export const BY_PERCENT = 2;
@@ -33,14 +34,9 @@ export function levelsOf(grid, ticks = []) {
 }
 
 function rounded(price, ticks, direction) {
-  // A price at the end of a range has the step of that range.
-  const isIn = ({ str_proceed: from, end_proceed: to }) => (!from || compared(price, from) > 0) && (!to || compared(price, to) <= 0);
-  const tick = ticks.find(isIn)?.bid_size;
-  return trimmed(tick && /[1-9]/.test(tick) ? toMultiple(price, tick, direction) : price);
+  const tick = tickAt(ticks, price);
+  return trimmed(tick ? toMultiple(price, tick, direction) : price);
 }
-
-/** Removes trailing zeros: `306.00` is 306 on a label. */
-export const trimmed = (text) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
 
 /**
  * Maps candle indexes to the triggers that they caused. Triggers of candles that are not shown are

@@ -1,5 +1,5 @@
 // The panel next to the chart, a drawer above it on a narrow screen: lists, figures, capital flow,
-// grids, one at a time. Start here.
+// grids, orders, one at a time. Start here.
 
 import { byId } from '../dom.js';
 import { remember } from '../memory.js';
@@ -10,16 +10,17 @@ import { triggerWords } from './grids.js';
 import { dotsOf, placeTriggers } from './levels.js';
 import { ListsPanel } from './lists-panel.js';
 
-const NAMES = ['lists', 'figures', 'flow', 'grid'];
+const NAMES = ['lists', 'figures', 'flow', 'grid', 'order'];
 /** Same as in the stylesheet: below this width the panel covers the chart. */
 const DRAWER = '(max-width: 1000px)';
 
 export class Side {
   /**
    * `go` opens a security, `onMarks` redraws the chart's marks, `onTrading` refreshes the account,
-   * `say` shows and announces a text. `stream` brings prices.
+   * `say` shows and announces a text. `stream` brings prices. `ordering` is the panel of another
+   * script.
    */
-  constructor(ask, { go, onMarks, onTrading, say, stream }) {
+  constructor(ask, { go, onMarks, onTrading, say, stream, ordering }) {
     this.root = document.documentElement;
     const away = (symbol) => {
       // A drawer would cover the chosen security.
@@ -31,6 +32,7 @@ export class Side {
       figures: new FiguresPanel(ask, stream),
       flow: new FlowPanel(ask, stream),
       grid: new GridPanel(ask, { onChanged: onMarks, onTrading, say }),
+      order: ordering,
     };
     this.grids = this.panels.grid.grids;
     this.button = byId('side-open');
@@ -109,6 +111,12 @@ export class Side {
     const placed = placeTriggers(candles, this.grids.triggers, period);
     const words = new Map([...placed].map(([index, triggers]) => [index, triggers.map(triggerWords)]));
     return { lines: this.grids.lines, dots: dotsOf(candles, placed), words };
+  }
+
+  /** An account that may not trade has no ticket. */
+  offerOrders(isOffered) {
+    byId('side-tabs').querySelector('[value=order]').parentElement.hidden = !isOffered;
+    if (!isOffered && this.shown === 'order') this.close();
   }
 
   /** The account's journal has advanced. */

@@ -89,12 +89,13 @@ export class Studies {
 
   /** The values of each indicator at a candle, by pane: 0 for the prices. */
   legends(index) {
-    const panes = [...this.current().chart.panes.keys()];
+    const { chart } = this.current();
+    const panes = [...chart.panes.keys()];
     return this.shown.map(({ name, setting, lines }) => ({
       name,
       setting,
       // Below the prices and the volume.
-      pane: STUDIES[name].isPane ? panes.indexOf(name) + 2 : 0,
+      pane: STUDIES[name].isPane ? panes.indexOf(name) + chart.panesAbove : 0,
       values: lines.map(({ label, values, colour, textAt }) => ({ label, colour, text: Number.isNaN(values[index]) || index >= values.length ? '–' : textAt(index) })),
     }));
   }

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use trading::ledger::CashFlow;
 
-use crate::kit::doc::refusals::{TRADE_REFUSED, TRADE_TOO_FAST};
+use super::benchmark;
+use crate::kit::doc::refusals::{NO_QUOTES, TRADE_REFUSED, TRADE_TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::query::{Query, missing};
 use crate::kit::trader::Trader;
@@ -20,12 +21,16 @@ pub(super) const EQUITY: Doc = Doc::new(
 )
 .about(
     "A date ends at 09:00 Hong Kong time on the following day, when US trading has ended too. Positions are \
-     valued at the closing prices of the date; the last point uses current prices.",
+     valued at the closing prices of the date; the last point uses current prices. A benchmark is relative to its \
+     last close before the account's first date, or to its close on the first point if earlier points are omitted.",
 )
-.parameters(&[Parameter::query("days", Kind::Between(1, DAYS_MAX), "Number of dates up to now")
-    .or(Word::Number(DAYS_DEFAULT))])
+.parameters(&[
+    Parameter::query("days", Kind::Between(1, DAYS_MAX), "Number of dates up to now")
+        .or(Word::Number(DAYS_DEFAULT)),
+    Parameter::query("benchmark", Kind::Text, "Security to compare with, such as 2800.HK"),
+])
 .answers(&[AnswerDoc::ok("Oldest first", &[data::<Equity>()])])
-.refuses(&[TRADE_REFUSED, TRADE_TOO_FAST]);
+.refuses(&[TRADE_REFUSED, TRADE_TOO_FAST, NO_QUOTES]);
 
 pub(super) const DAYS_DEFAULT: u32 = 366;
 /// Maximum length of the requested range in calendar days, about eight years.
@@ -33,13 +38,18 @@ pub(super) const DAYS_MAX: u32 = 3_000;
 
 pub(super) fn equity(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
-    let days = Query::parse(call.query)?.number("days", (1, DAYS_MAX), DAYS_DEFAULT)?;
-    let (left, equity) = trader.ask(|account| {
+    let query = Query::parse(call.query)?;
+    let days = query.number("days", (1, DAYS_MAX), DAYS_DEFAULT)?;
+    let benchmark = query.word("benchmark")?;
+    let (left, mut equity) = trader.ask(|account| {
         let left = account.equity_left()?;
         account.catch_up()?;
         Ok((left, account.equity(days)?))
     })?;
     RowPace::Journal.charge(&admitted, site, further_requests(left).saturating_add(days / DAYS_EACH));
+    if let Some(symbol) = benchmark {
+        benchmark::add(&mut equity, &symbol, &admitted, site)?;
+    }
     Ok(envelope::success(equity))
 }
 

@@ -1,7 +1,9 @@
 //! Asset endpoints of paper accounts: cash, positions, cash movements. One file per subject.
 
 mod account;
+mod benchmark;
 mod journal;
+mod performance;
 mod portfolio;
 mod positions;
 
@@ -16,6 +18,7 @@ pub(super) const ROUTES: &[Row] = &[
     get("/v1/asset/cashflow", journal::cash_flow).paced(RowPace::Journal).doc(&journal::CASH_FLOW),
     get("/v1/asset/fund", positions::fund).doc(&positions::FUND),
     get("/v1/asset/portfolio", portfolio::answer).doc(&portfolio::PORTFOLIO),
+    get("/v1/asset/performance", performance::answer).doc(&performance::PERFORMANCE),
     get("/v1/asset/equity", journal::equity).paced(RowPace::Journal).doc(&journal::EQUITY),
     get("/v1/asset/exchange_rates", account::exchange_rates).doc(&account::EXCHANGE_RATES),
 ];

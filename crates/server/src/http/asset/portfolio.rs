@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use market::Symbol;
+use paper::{Waiting, waiting};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{
@@ -43,7 +44,19 @@ pub(super) struct Portfolio {
     approximate: bool,
     currencies: Vec<CurrencyAssets>,
     positions: Vec<PricedPosition>,
+    /// Open orders that wait for candles, at most 100.
+    waiting: Vec<WaitingOrder>,
 }
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct WaitingOrder {
+    order_id: String,
+    #[serde(flatten)]
+    waiting: Waiting,
+}
+
+/// Maximum number of waiting orders in a response.
+const WAITING_MAX: usize = 100;
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PortfolioTotals")]
@@ -128,8 +141,17 @@ impl Portfolio {
             totals: report.ok().as_ref().map(Totals::of),
             currencies: balances(account, view).into_iter().map(assets).collect(),
             positions,
+            waiting: waiting_orders(account, view),
         }
     }
+}
+
+fn waiting_orders(account: &Account, view: &MarketView<'_>) -> Vec<WaitingOrder> {
+    let orders = account.open_orders().filter_map(|order| {
+        let waiting = waiting(account, view, order)?;
+        Some(WaitingOrder { order_id: order.id.to_string(), waiting })
+    });
+    orders.take(WAITING_MAX).collect()
 }
 
 fn is_approximate(report: &Report, held: &BTreeMap<Currency, Money>, view: &MarketView<'_>) -> bool {

@@ -5,7 +5,7 @@
 use paper::OrderExplanation;
 use schemars::JsonSchema;
 use serde::Serialize;
-use trading::{Order, Tables, charges};
+use trading::{Account, MarketView, Order, Tables, charges};
 
 use super::docs::{ATTACHED, ORDER_ID, REFUSALS};
 use super::order_row::{self, OrderRow, price_text};
@@ -75,19 +75,19 @@ pub(super) fn detail(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let query = Query::parse(call.query)?;
     let id = query.order()?.ok_or_else(|| missing("order_id"))?;
     let language = trader.language();
+    let wants_attached = query.is_true("is_attached");
     let found = trader.read(|reading| {
-        let order = reading.account.order(id);
-        Ok(order.map(|order| Detail::of(order, reading.view.tables, language)))
+        let order = reading.account.order(id).filter(|order| !wants_attached || order.attached.is_some());
+        Ok(order.map(|order| Detail::of(order, reading.account, &reading.view, language)))
     })?;
-    // Attached orders are not offered, so a request for an attached order finds nothing.
-    let mut detail = found.filter(|_| !query.is_true("is_attached")).ok_or_else(not_found)?;
+    let mut detail = found.ok_or_else(not_found)?;
     let names = trader.names([detail.order.security()])?;
     detail.order.name(&names);
     Ok(envelope::success(detail))
 }
 
 impl Detail {
-    fn of(order: &Order, tables: &Tables, language: Language) -> Detail {
+    fn of(order: &Order, account: &Account, view: &MarketView<'_>, language: Language) -> Detail {
         let history = order.history.iter().rev().map(|row| HistoryRow {
             price: price_text(row.price, order.facts.decimals),
             quantity: row.quantity.to_string(),
@@ -97,8 +97,8 @@ impl Detail {
         });
         Detail {
             history: history.collect(),
-            charge_detail: ChargeDetail::of(order, tables, language),
-            order: OrderRow::of(order),
+            charge_detail: ChargeDetail::of(order, view.tables, language),
+            order: OrderRow::current(order, account, view),
             free_status: "None",
             free_amount: "",
             free_currency: "",

@@ -1,21 +1,16 @@
 //! Parameters and refusals shared by the order endpoints.
 
-use crate::kit::doc::refusals::{NOT_OFFERED, TRADE_REFUSED, TRADE_TOO_FAST};
+use crate::kit::doc::refusals::{TRADE_REFUSED, TRADE_TOO_FAST};
 use crate::kit::doc::{Kind, Parameter, RefusalDoc, Word};
 
 pub(super) const REFUSALS: &[RefusalDoc] = &[TRADE_REFUSED, TRADE_TOO_FAST];
-/// Refusals of endpoints that take order terms.
-pub(super) const TERMS_REFUSALS: &[RefusalDoc] = &[TRADE_REFUSED, TRADE_TOO_FAST, NOT_OFFERED];
-
-/// Feature name in the refusal of attached orders, which SDKs support and Chandler does not.
-pub(super) const ATTACHED_ORDERS: &str = "attached orders";
 
 pub(super) const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "Symbol such as 700.HK");
 pub(super) const ORDER_ID: Parameter = Parameter::query("order_id", Kind::Text, "Order id");
 pub(super) const ATTACHED: Parameter = Parameter::query(
     "is_attached",
     Kind::OneOf(&["true", "false"]),
-    "Whether the order is an attached order; there are none",
+    "Whether order_id is that of an attached order",
 );
 pub(super) const STATUS: Parameter = Parameter::query("status", Kind::Text, "Order status; may be repeated");
 pub(super) const SIDE: Parameter = Parameter::query("side", Kind::OneOf(&["Buy", "Sell"]), "");

@@ -2,6 +2,7 @@
 //! ended today. `GET /v1/trade/order/history` returns orders before today, by submission time.
 
 use market::Timestamp;
+use paper::Reading;
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::{Order, OrderId, OrderStatus, Side, is_today};
@@ -74,7 +75,16 @@ impl Filter {
             && (self.statuses.is_empty() || self.statuses.contains(&order.status()))
             && self.side.is_none_or(|side| order.terms.side == side)
             && self.market.as_deref().is_none_or(|market| order.market().as_str() == market)
-            && self.id.is_none_or(|id| order.id == id)
+            && self.takes_id(order)
+    }
+
+    /// Attached orders are in the rows of their main orders. A list has rows of their own only if
+    /// it is requested by their ids.
+    fn takes_id(&self, order: &Order) -> bool {
+        match self.id {
+            Some(id) => order.id == id,
+            None => order.attached.is_none(),
+        }
     }
 }
 
@@ -82,20 +92,29 @@ pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let filter = Filter::of(&query)?;
-    // `is_attached` only applies to a request by order id, and attached orders are not offered.
-    if filter.id.is_some() && query.is_true("is_attached") {
-        return Ok(envelope::success(Today { orders: Vec::new() }));
-    }
+    // `is_attached` only applies to a request by order id.
+    let wants_attached = filter.id.is_some() && query.is_true("is_attached");
     let mut orders: Vec<OrderRow> = trader.read(|reading| {
         let all = reading.account.orders().iter().rev();
         let wanted: Vec<&Order> =
-            all.filter(|order| filter.takes(order) && is_today(order, &reading.view)).collect();
-        let shown = newest(wanted, trader.rows_max(TODAY_MAX), |order| order.is_open());
-        Ok(shown.into_iter().map(OrderRow::of).collect())
+            all.filter(|order| filter.takes(order) && concerns_today(reading, order)).collect();
+        let wanted = wanted.into_iter().filter(|order| !wants_attached || order.attached.is_some());
+        let has_open = |order: &&Order| {
+            order.is_open() || reading.account.attached_orders(order).any(|attached| attached.is_open())
+        };
+        let shown = newest(wanted.collect(), trader.rows_max(TODAY_MAX), has_open);
+        let row = |order| OrderRow::current(order, reading.account, &reading.view);
+        Ok(shown.into_iter().map(row).collect())
     })?;
     let names = trader.names(orders.iter().map(OrderRow::security))?;
     orders.iter_mut().for_each(|order| order.name(&names));
     Ok(envelope::success(Today { orders }))
+}
+
+/// Returns whether an order, or one of its attached orders, is open or was submitted or ended today.
+fn concerns_today(reading: &Reading<'_>, order: &Order) -> bool {
+    let is_today = |order: &Order| is_today(order, &reading.view);
+    is_today(order) || reading.account.attached_orders(order).any(is_today)
 }
 
 /// Truncates a list, sorted newest first, to `most` rows. Open orders are never removed.
@@ -161,8 +180,9 @@ pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
     let mut orders: Vec<OrderRow> = trader.read(|reading| {
         let all = reading.account.orders().iter().rev();
         let within = all.filter(|order| (start..=end).contains(&order.submitted_at));
-        let wanted = within.filter(|order| filter.takes(order) && !is_today(order, &reading.view));
-        Ok(wanted.take(most.saturating_add(1)).map(OrderRow::of).collect())
+        let wanted = within.filter(|order| filter.takes(order) && !concerns_today(reading, order));
+        let rows = wanted.take(most.saturating_add(1)).map(|order| OrderRow::of(reading.account, order));
+        Ok(rows.collect())
     })?;
     let has_more = orders.len() > most;
     orders.truncate(most);

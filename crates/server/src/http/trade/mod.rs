@@ -4,6 +4,7 @@
 //! engine's orders are converted to rows ([`order_row`]). The crates `trading` and `paper`
 //! implement the order behavior.
 
+mod attached;
 mod detail;
 mod docs;
 mod estimate;

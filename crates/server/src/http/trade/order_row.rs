@@ -2,10 +2,12 @@
 //! empty string.
 
 use market::{Price, Symbol};
+use paper::waiting;
 use schemars::JsonSchema;
 use serde::Serialize;
-use trading::{ChargeGroup, Order, TimeInForce, exact_price};
+use trading::{Account, ChargeGroup, MarketView, Order, TimeInForce, exact_price};
 
+use super::attached::AttachedRow;
 use crate::caller::Language;
 use crate::names::Names;
 
@@ -43,8 +45,10 @@ pub(super) struct OrderRow {
     remark: String,
     /// Time at which a delayed order is placed, in Unix seconds.
     delayed_until: String,
-    /// Always empty, because attached orders are not supported.
-    attached_orders: [(); 0],
+    /// Why an open order waits for candles, as a sentence. Empty for other orders and in the history.
+    waiting: String,
+    /// Take profit and stop loss of the order, open or not, oldest first.
+    attached_orders: Vec<AttachedRow>,
     #[serde(skip)]
     security: Symbol,
 }
@@ -52,7 +56,7 @@ pub(super) struct OrderRow {
 impl OrderRow {
     /// Converts an order without its security names. The caller adds the names, which are looked up
     /// for all rows together.
-    pub(super) fn of(order: &Order) -> OrderRow {
+    pub(super) fn of(account: &Account, order: &Order) -> OrderRow {
         let terms = &order.terms;
         let price = |price: Option<Price>| price_text(price, order.facts.decimals);
         let is_dated = terms.time_in_force == TimeInForce::GoodTilDate;
@@ -91,9 +95,16 @@ impl OrderRow {
             monitor_price: price(terms.monitor_price),
             remark: terms.remark.clone(),
             delayed_until: terms.delayed_until.map(|at| at.0.to_string()).unwrap_or_default(),
-            attached_orders: [],
+            waiting: String::new(),
+            attached_orders: account.attached_orders(order).filter_map(AttachedRow::of).collect(),
             security: terms.symbol.clone(),
         }
+    }
+
+    /// Converts an open or recent order, with the effect of the stored candles on it.
+    pub(super) fn current(order: &Order, account: &Account, view: &MarketView<'_>) -> OrderRow {
+        let waiting = waiting(account, view, order).map(|waiting| waiting.words);
+        OrderRow { waiting: waiting.unwrap_or_default(), ..OrderRow::of(account, order) }
     }
 
     pub(super) fn security(&self) -> &Symbol {

@@ -4,10 +4,10 @@
 use paper::Preview;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use trading::{Changes, Command, OrderId, OutsideRth, Submit, Terms};
 
-use super::docs::{ATTACHED, ATTACHED_ORDERS, ORDER_ID, REFUSALS, TERMS_REFUSALS};
+use super::attached::{AttachedParams, AttachedReplacement};
+use super::docs::{ATTACHED, ORDER_ID, REFUSALS};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::json_fields::{Field, body};
 use crate::kit::query::{Query, missing, not_found};
@@ -21,7 +21,7 @@ pub(super) const SUBMIT: Doc = Doc::new(Tag::Trade, "submitOrder", "Submit an or
     )
     .body(&[Media::json::<Body>()])
     .answers(&[AnswerDoc::ok("Order id", &[data::<Submitted>()])])
-    .refuses(TERMS_REFUSALS);
+    .refuses(REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "OrderSubmission")]
@@ -44,7 +44,8 @@ pub(super) struct Body {
     monitor_price: Field,
     remark: Field,
     client_request_id: Field,
-    attached_params: Option<serde_json::Value>,
+    /// Take profit and stop loss, which become active with the first fill of the order.
+    attached_params: Option<AttachedParams>,
     delayed_until: Field,
 }
 
@@ -78,9 +79,6 @@ pub(super) fn request(body: &Body, admitted: &Admitted) -> Result<Submit, Proble
 }
 
 fn terms(body: &Body) -> Result<Terms, Problem> {
-    if body.attached_params.is_some() {
-        return Err(Problem::not_offered(ATTACHED_ORDERS));
-    }
     let symbol = body.symbol.word("symbol", Some("symbol not tradable"))?;
     let order_type = body.order_type.word("order_type", Some("order type not support"))?;
     let side = body.side.word("side", None)?;
@@ -108,6 +106,7 @@ fn terms(body: &Body) -> Result<Terms, Problem> {
         monitor_price: body.monitor_price.price("monitor_price")?,
         remark: body.remark.remark()?.unwrap_or_default(),
         delayed_until: body.delayed_until.time("delayed_until")?,
+        attached: body.attached_params.as_ref().map(AttachedParams::parse).transpose()?.map(Box::new),
         ..plain
     })
 }
@@ -123,7 +122,7 @@ pub(super) const PREVIEW: Doc = Doc::new(
 )
 .body(&[Media::json::<Body>()])
 .answers(&[AnswerDoc::ok("The verdict, the reason, and the cost", &[data::<Preview>()])])
-.refuses(TERMS_REFUSALS);
+.refuses(REFUSALS);
 
 pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
@@ -142,7 +141,7 @@ pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
 pub(super) const REPLACE: Doc = Doc::new(Tag::Trade, "replaceOrder", "Replace the terms of an open order")
     .body(&[Media::json::<Replacement>()])
     .answers(&[AnswerDoc::ok("The order was replaced", &[data::<Nothing>()])])
-    .refuses(TERMS_REFUSALS);
+    .refuses(REFUSALS);
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "OrderReplacement")]
@@ -163,15 +162,14 @@ pub(super) struct Replacement {
     remark: Field,
     /// Must equal the value of the submitted order, because this field cannot be changed.
     delayed_until: Field,
-    attached_params: Option<Value>,
+    /// Changes to the attached orders. If no other term changes, the order keeps its place in the
+    /// queue, and may have ended.
+    attached_params: Option<AttachedReplacement>,
 }
 
 pub(super) fn replace(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let body: Replacement = body(call)?;
-    if body.attached_params.is_some() {
-        return Err(Problem::not_offered(ATTACHED_ORDERS));
-    }
     let id = body.order_id.required("order_id")?.parse().map_err(|_| not_found())?;
     check_time(&trader, id, &body.delayed_until)?;
     let changes = Changes {
@@ -185,6 +183,7 @@ pub(super) fn replace(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
         trigger_count: body.trigger_count.whole("trigger_count")?,
         monitor_price: body.monitor_price.price("monitor_price")?,
         remark: body.remark.remark()?,
+        attached: body.attached_params.as_ref().map(AttachedReplacement::parse).transpose()?.map(Box::new),
     };
     trader.command(&Command::Replace { id, changes: Box::new(changes) }, None)?;
     Ok(envelope::success(Nothing {}))
@@ -205,6 +204,15 @@ fn check_time(trader: &Trader<'_>, id: OrderId, field: &Field) -> Result<(), Pro
     Err(Problem::trade_parameter("delayed_until cannot be replaced: cancel the order and submit another"))
 }
 
+/// Refuses an id that is not that of an attached order.
+fn check_attached(trader: &Trader<'_>, id: OrderId) -> Result<(), Problem> {
+    // An account that is not open has no orders, and a refused request must not open the account.
+    let is_attached = trader.has_begun()?
+        && trader
+            .read(|reading| Ok(reading.account.order(id).is_some_and(|order| order.attached.is_some())))?;
+    if is_attached { Ok(()) } else { Err(not_found()) }
+}
+
 pub(super) const CANCEL: Doc = Doc::new(Tag::Trade, "cancelOrder", "Cancel an open order")
     .parameters(&[ORDER_ID.required(), ATTACHED])
     .answers(&[AnswerDoc::ok("The order was cancelled", &[data::<Nothing>()])])
@@ -214,9 +222,8 @@ pub(super) fn cancel(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let id = query.order()?.ok_or_else(|| missing("order_id"))?;
-    // Attached orders are not offered, so no attached order has this id.
     if query.is_true("is_attached") {
-        return Err(not_found());
+        check_attached(&trader, id)?;
     }
     trader.command(&Command::Cancel { id }, None)?;
     Ok(envelope::success(Nothing {}))

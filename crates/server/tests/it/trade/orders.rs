@@ -280,7 +280,9 @@ async fn an_account_is_read_as_of_a_clock_that_is_set_back() {
     hall.server.set_now(at("10:01"));
     assert_eq!(hall.detail(&id).await["status"], "NewStatus");
     let refused = refused(&hall.try_submit(json!({"submitted_price": "306.00"})).await);
-    let words = "account is at 2026-03-18T02:05:00Z, the market clock at 2026-03-18T02:01:00Z";
+    let words = "account is at 2026-03-18T02:05:00Z, the market clock at 2026-03-18T02:01:00Z: `chandler account rewind` or \
+                 `chandler account reset` takes the account back, `chandler account fork` copies its state at an earlier \
+                 instant";
     assert_eq!(refused, (400, 602_001, words.to_owned()));
 }
 

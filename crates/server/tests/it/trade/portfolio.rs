@@ -80,17 +80,24 @@ async fn chart_marks_do_not_open_an_account() {
         json!([
             {
                 "order_id": id, "side": "Buy", "order_type": "LO", "status": "NewStatus", "quantity": "200",
-                "price": "306.000", "trigger_price": null,
+                "total_quantity": "200", "price": "306.000", "trigger_price": null,
             },
             {
                 "order_id": waits, "side": "Buy", "order_type": "LIT", "status": "VarietiesNotReported", "quantity": "100",
-                "price": "311.000", "trigger_price": "310.000",
+                "total_quantity": "100", "price": "311.000", "trigger_price": "310.000",
             },
         ])
     );
-    assert_eq!(open["fills"], json!([]));
+    assert_eq!(
+        (&open["fills"], &open["position"], &open["read_only"]),
+        (&json!([]), &Value::Null, &json!(false))
+    );
     hall.server.set_now(at("10:02"));
     let filled = hall.get(marks).await;
+    assert_eq!(
+        filled["position"],
+        json!({"quantity": "200", "available_quantity": "200", "cost_price": "305.200"})
+    );
     assert_eq!(filled["orders"].as_array().unwrap().len(), 1);
     assert_eq!(
         (&filled["fills"], &filled["fills_omitted"]),
@@ -102,7 +109,8 @@ async fn chart_marks_do_not_open_an_account() {
             &json!(0)
         )
     );
-    assert_eq!(hall.get("/v1/trade/marks?symbol=5.HK").await["fills"], json!([]));
+    let other = hall.get("/v1/trade/marks?symbol=5.HK").await;
+    assert_eq!((&other["fills"], &other["position"]), (&json!([]), &Value::Null));
     let nameless = hall.ask("GET", "/v1/trade/marks", &Value::Null).await;
     assert_eq!(refused(&nameless), (400, 602_001, "symbol required".to_owned()));
     // The operator has never traded, and reading a chart does not open an account.

@@ -223,31 +223,16 @@ async fn an_invalid_replacement_leaves_the_order_unchanged() {
 /// The refusal has the same message and code as the refusal of any other feature that is not
 /// offered.
 #[tokio::test]
-async fn attached_orders_are_refused_as_not_offered() {
+async fn multi_leg_orders_are_refused_as_not_offered() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
-    let id = hall.submit(json!({"submitted_price": "300.00"})).await;
+    hall.submit(json!({"submitted_price": "300.00"})).await;
     let words = |what: &str| {
         format!("{what} are not offered here: paper accounts do not support this; your login is valid")
     };
-    let attached = json!({"attached_order_type": "BRACKET"});
-    let terms = json!({
-        "symbol": "700.HK", "order_type": "LO", "side": "Buy", "submitted_quantity": "200", "time_in_force": "Day",
-        "submitted_price": "300.00", "attached_params": attached,
-    });
-    let changes = json!({"order_id": id, "quantity": "100", "attached_params": {}});
-    for (method, path, body, what) in [
-        ("POST", "/v1/trade/order", &terms, "attached orders"),
-        ("POST", "/v1/trade/order/preview", &terms, "attached orders"),
-        ("PUT", "/v1/trade/order", &changes, "attached orders"),
-        ("POST", "/v1/trade/order/multileg", &terms, "multi-leg orders and US account orders"),
-    ] {
-        assert_eq!(
-            refused(&hall.ask(method, path, body).await),
-            (501, 301_602, words(what)),
-            "{method} {path}"
-        );
-    }
+    let terms = json!({"symbol": "700.HK", "order_type": "LO", "side": "Buy"});
+    let answer = hall.ask("POST", "/v1/trade/order/multileg", &terms).await;
+    assert_eq!(refused(&answer), (501, 301_602, words("multi-leg orders and US account orders")));
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"].as_array().unwrap().len(), 1);
 }
 

@@ -2,9 +2,9 @@
 
 use market::{Market, Price, Timestamp};
 use trading::{
-    Account, Changes, Command, Currency, Engine, Entry, EstimateQuery, Factors, Kind, Money, OrderId,
-    OrderType, Outcome, Percent, Quantity, Rate, Security, Setting, Settings, Share, Submit, Terms, balances,
-    estimate, parse_price, plain_price,
+    Account, Attached, AttachedChanges, Changes, Command, Currency, Engine, Entry, EstimateQuery, Factors,
+    Kind, Money, OrderId, OrderType, Outcome, Percent, Quantity, Rate, Security, Setting, Settings, Share,
+    Submit, Terms, balances, estimate, parse_price, plain_price,
 };
 
 use super::grid;
@@ -203,7 +203,8 @@ impl Player {
                 self.handle_shown(&Command::Submit(Box::new(request)), now)
             }
             ["replace", order, quantity, options @ ..] => {
-                let changes = Box::new(changes(quantity, options));
+                let instant = |clock: &str| self.instant(clock);
+                let changes = Box::new(changes(quantity, options, |text| self.id(text), instant));
                 self.handle_shown(&Command::Replace { id: self.id(order), changes }, now)
             }
             ["cancel", order] => self.handle_shown(&Command::Cancel { id: self.id(order) }, now),
@@ -229,6 +230,10 @@ impl Player {
             ["position", of] => vec![show::position_line(&self.account, of)],
             ["account"] => vec![show::account_line(&self.account, &view, None)],
             ["account", currency] => vec![show::account_line(&self.account, &view, Some(currency))],
+            ["attached", of] => {
+                let attached = self.account.attached_orders(order(of));
+                attached.map(show::attached_line).collect()
+            }
             ["detail", of] => vec![show::detail_line(order(of))],
             ["fees", of] => vec![show::fees_line(order(of), tables())],
             ["flows"] => show::flow_lines(&self.outcomes),
@@ -397,13 +402,39 @@ fn terms(words: &[&str], instant: impl Fn(&str) -> Timestamp) -> Terms {
             "monitor" => terms.monitor_price = price(value()),
             "remark" => terms.remark = value().to_owned(),
             "held" => terms.delayed_until = Some(instant(value())),
+            "attach" => terms.attached = Some(Box::new(Attached::new(value().parse().expect("a type")))),
+            word if word.starts_with('+') => {
+                attach(terms.attached.as_mut().expect("attach first"), word, value(), &instant)
+            }
             number => terms.price = price(number),
         }
     }
     terms
 }
 
-fn changes(quantity: &str, options: &[&str]) -> Changes {
+/// Parses the value of one term of attached orders: `+take 310`, `+stop 290`, `+take-limit 309` ….
+fn attach(attached: &mut Attached, word: &str, value: &str, instant: &impl Fn(&str) -> Timestamp) {
+    let price = || Some(parse_price(value).unwrap_or_else(|_| panic!("{value:?} is no price")));
+    match word {
+        "+take" => attached.profit_taker_price = price(),
+        "+stop" => attached.stop_loss_price = price(),
+        "+take-limit" => attached.profit_taker_submit_price = price(),
+        "+stop-limit" => attached.stop_loss_submit_price = price(),
+        "+type" => attached.order_type = Some(value.parse().expect("an order type")),
+        "+tif" => attached.time_in_force = Some(value.parse().expect("a time in force")),
+        "+rth" => attached.outside_rth = Some(value.parse().expect("a lane")),
+        // An instant of the script's day.
+        "+until" => attached.expire_time = Some(instant(value)),
+        _ => panic!("{word:?}"),
+    }
+}
+
+fn changes(
+    quantity: &str,
+    options: &[&str],
+    id: impl Fn(&str) -> OrderId,
+    instant: impl Fn(&str) -> Timestamp,
+) -> Changes {
     let mut changes =
         Changes { quantity: Quantity::parse(quantity).expect("a quantity"), ..Changes::default() };
     let price = |text: &str| Some(parse_price(text).unwrap_or_else(|_| panic!("{text:?} is no price")));
@@ -417,7 +448,28 @@ fn changes(quantity: &str, options: &[&str]) -> Changes {
             "percent" => changes.trailing_percent = Some(Percent::parse(value).expect("a percentage")),
             "monitor" => changes.monitor_price = price(value),
             "remark" => changes.remark = Some((*value).to_owned()),
-            _ => panic!("{key:?}"),
+            "attach" => {
+                let attached = Attached::new(value.parse().expect("a type"));
+                changes.attached = Some(Box::new(AttachedChanges {
+                    attached,
+                    profit_taker_id: None,
+                    stop_loss_id: None,
+                    main_id: None,
+                    cancel_all: false,
+                    quantity: None,
+                }));
+            }
+            _ => {
+                let attached = changes.attached.as_mut().expect("attach first");
+                match *key {
+                    "+take-id" => attached.profit_taker_id = Some(id(value)),
+                    "+stop-id" => attached.stop_loss_id = Some(id(value)),
+                    "+main" => attached.main_id = Some(id(value)),
+                    "+all" => attached.cancel_all = *value == "cancel",
+                    "+quantity" => attached.quantity = Some(Quantity::parse(value).expect("a quantity")),
+                    _ => attach(&mut attached.attached, key, value, &instant),
+                }
+            }
         }
     }
     changes

@@ -107,6 +107,26 @@ pub fn detail_line(order: &Order) -> String {
     )
 }
 
+/// Formats an attached order, such as `#2 PROFIT_TAKER sell MIT Day 310 - 0 of 100
+/// VarietiesNotReported DEACTIVE`.
+pub fn attached_line(order: &Order) -> String {
+    let leg = order.attached.map_or("-", |attached| attached.leg.as_str());
+    let price = |price: Option<Price>| price.map_or("-".to_owned(), |price| plain_price(price).to_string());
+    format!(
+        "#{} {leg} {} {} {} trigger {} limit {} {} of {} {} {}",
+        order.id.number(),
+        order.terms.side,
+        order.terms.order_type,
+        order.terms.time_in_force,
+        price(order.terms.trigger_price),
+        price(order.terms.price),
+        order.executed,
+        order.terms.quantity,
+        order.status(),
+        order.trigger_status
+    )
+}
+
 pub fn fees_line(order: &Order, tables: &trading::Tables) -> String {
     let groups = charges(order, tables);
     let rows =

@@ -4,7 +4,7 @@
 use super::chart::{Chart, Line, push};
 use super::check::CheckResult;
 use super::job::Finished;
-use super::report::{Figure, FigureValue, Ratio, Report};
+use super::report::{Figure, FigureValue, Ratio, Report, as_f64};
 use crate::command::trade::shown::local;
 use market::Market;
 
@@ -86,7 +86,7 @@ fn charts(out: &mut String, report: &Report) {
     // The first label is the start of the run, and the first value is zero.
     let mut labels = vec![local(report.begin, Market::Hk).chars().take(10).collect::<String>()];
     labels.extend(report.equity.iter().map(|row| row.date.to_string()));
-    let change = |ratio: Ratio| (ratio - Ratio::ONE).as_f64();
+    let change = |ratio: Ratio| as_f64(ratio - Ratio::ONE);
     let from_zero = |values: Vec<f64>| [vec![0.0], values].concat();
     let own = from_zero(report.equity.iter().map(|row| change(row.growth)).collect());
     let other: Option<Vec<f64>> = report.equity.iter().map(|row| row.benchmark.map(change)).collect();
@@ -106,12 +106,12 @@ fn charts(out: &mut String, report: &Report) {
             equity.svg()
         ),
     );
-    let down = from_zero(report.equity.iter().map(|row| -row.drawdown.as_f64()).collect());
+    let down = from_zero(report.equity.iter().map(|row| -as_f64(row.drawdown)).collect());
     let lines = [Line { class: "down", area: "under", values: &down }];
     let drawdown =
         Chart { title: "Drawdown", height: 200.0, base: 0.0, labels: &labels, lines: &lines, axis: percent };
     push(out, format_args!("<section><h2>Drawdown</h2>{}</section>\n", drawdown.svg()));
-    let exposure = from_zero(report.equity.iter().map(|row| row.exposure.as_f64()).collect());
+    let exposure = from_zero(report.equity.iter().map(|row| as_f64(row.exposure)).collect());
     let lines = [Line { class: "own", area: "area", values: &exposure }];
     let exposure =
         Chart { title: "Exposure", height: 160.0, base: 0.0, labels: &labels, lines: &lines, axis: percent };
@@ -148,7 +148,7 @@ fn trades(out: &mut String, report: &Report) {
             local(trip.opened_at, market),
             local(trip.closed_at, market),
             trip.quantity,
-            trip.currency,
+            trip.currency(),
             FigureValue::Amount(trip.charges),
             FigureValue::Amount(trip.profit),
         )

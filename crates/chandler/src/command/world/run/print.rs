@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::check::{Check, CheckResult};
 use super::job::Finished;
-use super::report::{Better, EquityRow, Figure, FigureValue, Ratio, RefusedOrder, Report, RoundTrip};
+use super::report::{Better, EquityRow, Figure, FigureValue, Ratio, RefusedOrder, Report, RoundTrip, as_f64};
 use crate::command::trade::shown::text;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
@@ -192,8 +192,8 @@ fn figures(report: &Report) -> Value {
 
 fn equity_row(row: &EquityRow) -> Value {
     json!({
-        "date": row.date.to_string(), "net_assets": row.net_assets.text().to_string(), "growth": row.growth,
-        "drawdown": row.drawdown, "exposure": row.exposure, "benchmark": row.benchmark,
+        "date": row.date.to_string(), "net_assets": row.net_assets.text().to_string(), "growth": as_f64(row.growth),
+        "drawdown": as_f64(row.drawdown), "exposure": as_f64(row.exposure), "benchmark": row.benchmark.map(as_f64),
     })
 }
 
@@ -201,7 +201,7 @@ fn trip(trip: &RoundTrip) -> Value {
     json!({
         "symbol": trip.symbol.as_str(), "side": if trip.is_long { "long" } else { "short" },
         "opened_at": trip.opened_at.to_string(), "closed_at": trip.closed_at.to_string(),
-        "quantity": trip.quantity.to_string(), "currency": trip.currency.as_str(),
+        "quantity": trip.quantity.to_string(), "currency": trip.currency().as_str(),
         "charges": trip.charges.text().to_string(), "profit": trip.profit.text().to_string(),
     })
 }

@@ -3,8 +3,8 @@
 
 use market::Date;
 use trading::Money;
+use trading::performance::{Curve, Ratio};
 
-use super::ratio::Ratio;
 use super::record::{PriceSeries, RunRecord, Valuation};
 
 /// One row of the equity curve.
@@ -23,16 +23,15 @@ pub(in super::super) struct EquityRow {
 
 /// Returns one row for each valuation.
 pub(super) fn rows(record: &RunRecord, benchmark: Option<&[Ratio]>) -> Vec<EquityRow> {
-    let mut peak = record.opening;
+    let mut curve = Curve::from(record.opening);
     let row = |(at, day): (usize, &Valuation)| {
-        peak = peak.max(day.net_assets);
-        let ratio = |part: Money, whole: Money| Ratio::of(part, whole).unwrap_or_default();
+        let point = curve.push(day.net_assets, Money::ZERO);
         EquityRow {
             date: day.date,
             net_assets: day.net_assets,
-            growth: ratio(day.net_assets, record.opening),
-            drawdown: ratio(peak - day.net_assets, peak),
-            exposure: ratio(day.market_value, day.net_assets),
+            growth: point.map_or_else(Ratio::default, |point| point.growth),
+            drawdown: point.map_or_else(Ratio::default, |point| point.drawdown),
+            exposure: Ratio::of(day.market_value, day.net_assets).unwrap_or_default(),
             benchmark: benchmark.and_then(|curve| curve.get(at).copied()),
         }
     };

@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use serde_json::Value;
 use trading::Money;
+use trading::performance::{Ratio, RoundTrip, TripStats};
 
+use super::as_f64;
 use super::equity::EquityRow;
-use super::ratio::Ratio;
 use super::record::RunRecord;
-use super::round_trips::RoundTrip;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Figure {
@@ -150,7 +150,7 @@ impl FigureValue {
 
     pub(in super::super) fn json(self) -> Value {
         match self {
-            FigureValue::Ratio(ratio) => ratio.as_f64().into(),
+            FigureValue::Ratio(ratio) => as_f64(ratio).into(),
             FigureValue::Amount(amount) => amount.text().to_string().into(),
             FigureValue::Count(count) => count.into(),
         }
@@ -203,7 +203,7 @@ impl Parts<'_> {
             Figure::Refused => count(record.refused.len()),
             Figure::Fills => count(record.fills.len()),
             Figure::Trades => count(self.trips.len()),
-            Figure::WinRate => ratio(self.win_rate()),
+            Figure::WinRate => ratio(TripStats::of(self.trips).win_rate()),
             Figure::Turnover => Some(FigureValue::Amount(self.turnover())),
             Figure::TurnoverRatio => ratio(self.turnover_ratio()),
             Figure::Fees => Some(FigureValue::Amount(self.fees())),
@@ -222,12 +222,6 @@ impl Parts<'_> {
 
     fn benchmark_gain(&self) -> Option<Ratio> {
         self.benchmark.and_then(<[Ratio]>::last).map(|last| *last - Ratio::ONE)
-    }
-
-    /// Returns the share of round trips whose profit exceeded their charges.
-    fn win_rate(&self) -> Option<Ratio> {
-        let won = self.trips.iter().filter(|trip| trip.profit > Money::ZERO).count();
-        Ratio::of_counts(i128::try_from(won).ok()?, i128::try_from(self.trips.len()).ok()?)
     }
 
     fn turnover(&self) -> Money {

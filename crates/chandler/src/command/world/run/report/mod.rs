@@ -5,7 +5,6 @@
 
 mod equity;
 mod figure;
-mod ratio;
 mod record;
 mod round_trips;
 #[cfg(test)]
@@ -14,13 +13,17 @@ mod tests;
 use std::collections::BTreeMap;
 
 use market::{Symbol, Timestamp};
+pub(super) use trading::performance::{Ratio, RoundTrip};
 use trading::{Currency, Money, Quantity};
 
 pub(super) use equity::EquityRow;
 pub(super) use figure::{Better, Figure, FigureValue, ParseFigureError};
-pub(super) use ratio::Ratio;
 pub(super) use record::{Charge, Fill, Holding, PriceSeries, RefusedOrder, RunRecord, Valuation};
-pub(super) use round_trips::RoundTrip;
+
+/// Converts a ratio for charts and JSON.
+pub(super) fn as_f64(ratio: Ratio) -> f64 {
+    ratio.billionths() as f64 / Ratio::ONE.billionths() as f64
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Report {

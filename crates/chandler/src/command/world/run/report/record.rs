@@ -93,8 +93,8 @@ impl RunRecord {
 /// Number of shares of an option contract, as in `trading::Security::multiplier`.
 const OPTION_SHARES: u32 = 100;
 
-pub(super) fn value_of(symbol: &Symbol, price: Price, quantity: Quantity) -> Money {
-    Money::of(price, quantity, if symbol.option().is_some() { OPTION_SHARES } else { 1 })
+pub(super) fn multiplier(symbol: &Symbol) -> u32 {
+    if symbol.option().is_some() { OPTION_SHARES } else { 1 }
 }
 
 impl Fill {
@@ -104,6 +104,6 @@ impl Fill {
 
     /// Returns the traded value, which is positive.
     pub(super) fn value(&self) -> Money {
-        value_of(&self.symbol, self.price, self.quantity)
+        Money::of(self.price, self.quantity, multiplier(&self.symbol))
     }
 }

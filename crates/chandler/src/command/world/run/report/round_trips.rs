@@ -1,28 +1,10 @@
-//! Round trips: from a position of zero to a position of zero.
+//! The round trips of a run, and the time in which positions were held.
 
-use std::collections::BTreeMap;
+use market::{Price, Symbol, Timestamp};
+use trading::performance::{Book, Ratio, RoundTrip, Trade};
+use trading::{Currency, Facts, Kind, Money, Quantity};
 
-use market::{Symbol, Timestamp};
-use trading::{Currency, Money, Quantity};
-
-use super::ratio::Ratio;
-use super::record::{Charge, Fill, RunRecord, value_of};
-
-/// A closed round trip. Several fills in either direction, such as partial sales, belong to one
-/// trip until the position is zero.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct RoundTrip {
-    pub(in super::super) symbol: Symbol,
-    pub(in super::super) currency: Currency,
-    pub(in super::super) is_long: bool,
-    pub(in super::super) opened_at: Timestamp,
-    pub(in super::super) closed_at: Timestamp,
-    /// Number of shares bought for a long position, or sold for a short position.
-    pub(in super::super) quantity: Quantity,
-    pub(in super::super) charges: Money,
-    /// Proceeds minus cost and charges, in the currency of the security.
-    pub(in super::super) profit: Money,
-}
+use super::record::{RunRecord, multiplier};
 
 pub(super) struct Found {
     pub(super) trips: Vec<RoundTrip>,
@@ -30,105 +12,43 @@ pub(super) struct Found {
     pub(super) spans: Vec<(Timestamp, Timestamp)>,
 }
 
-#[derive(Clone, Debug)]
-struct Open {
-    currency: Currency,
-    is_long: bool,
-    opened_at: Timestamp,
-    position: Quantity,
-    entered: Quantity,
-    cash: Money,
-    charges: Money,
-}
-
 /// Combines the fills of each security into round trips, in chronological order.
 pub(super) fn of(record: &RunRecord) -> Found {
     let mut book = Book::default();
     for held in &record.held {
-        let (side, cost) = (held.quantity, value_of(&held.symbol, held.price, held.quantity));
-        book.add(&held.symbol, held.currency, record.begin, side, -cost);
+        let at = (record.begin, held.quantity, held.price);
+        book.trade(&trade(&held.symbol, held.currency, at), Money::ZERO, None);
     }
     let mut charges = record.charges.iter().peekable();
     for fill in &record.fills {
         while let Some(charge) = charges.next_if(|charge| charge.at < fill.at) {
-            book.charge(charge);
+            charge.symbol.iter().for_each(|symbol| book.charge(symbol, charge.at, charge.amount));
         }
-        book.fill(fill);
+        let at = (fill.at, fill.signed(), fill.price);
+        book.trade(&trade(&fill.symbol, fill.currency, at), Money::ZERO, None);
     }
-    charges.for_each(|charge| book.charge(charge));
-    let mut spans: Vec<_> = book.closed.iter().map(|trip| (trip.opened_at, trip.closed_at)).collect();
-    spans.extend(book.open.values().map(|open| (open.opened_at, record.end)));
-    Found { trips: book.closed, spans }
+    for charge in charges {
+        charge.symbol.iter().for_each(|symbol| book.charge(symbol, charge.at, charge.amount));
+    }
+    let open: Vec<_> = book.open_since().map(|opened_at| (opened_at, record.end)).collect();
+    let trips = book.into_closed_trips();
+    let closed = trips.iter().map(|trip| (trip.opened_at, trip.closed_at));
+    let spans = closed.chain(open).collect();
+    Found { trips, spans }
 }
 
-#[derive(Default)]
-struct Book {
-    open: BTreeMap<Symbol, Open>,
-    closed: Vec<RoundTrip>,
+fn trade(
+    symbol: &Symbol,
+    currency: Currency,
+    (at, change, price): (Timestamp, Quantity, Price),
+) -> Trade<'_> {
+    // The kind of the security is not used.
+    let facts =
+        Facts { kind: Kind::Equity, currency, multiplier: multiplier(symbol), decimals: PRICE_DECIMALS };
+    Trade { symbol, facts, at: Some(at), change, price }
 }
 
-impl Book {
-    fn fill(&mut self, fill: &Fill) {
-        let signed = fill.signed();
-        let held = self.open.get(&fill.symbol).map(|open| open.position).unwrap_or_default();
-        let crosses = (held.is_positive() && signed.is_negative()
-            || held.is_negative() && signed.is_positive())
-            && signed.abs() > held.abs();
-        if !crosses {
-            let cash = if fill.side.is_buy() { -fill.value() } else { fill.value() };
-            return self.add(&fill.symbol, fill.currency, fill.at, signed, cash);
-        }
-        // A fill that crosses zero closes one trip and opens the next one.
-        let value = |quantity: Quantity| -value_of(&fill.symbol, fill.price, quantity);
-        self.add(&fill.symbol, fill.currency, fill.at, -held, value(-held));
-        let rest = signed + held;
-        self.add(&fill.symbol, fill.currency, fill.at, rest, value(rest));
-    }
-
-    fn add(&mut self, symbol: &Symbol, currency: Currency, at: Timestamp, signed: Quantity, cash: Money) {
-        let open = self.open.entry(symbol.clone()).or_insert(Open {
-            currency,
-            is_long: signed.is_positive(),
-            opened_at: at,
-            position: Quantity::ZERO,
-            entered: Quantity::ZERO,
-            cash: Money::ZERO,
-            charges: Money::ZERO,
-        });
-        open.position += signed;
-        open.cash += cash;
-        if signed.is_positive() == open.is_long {
-            open.entered += signed.abs();
-        }
-        if open.position.is_zero()
-            && let Some(done) = self.open.remove(symbol)
-        {
-            self.closed.push(RoundTrip {
-                symbol: symbol.clone(),
-                currency: done.currency,
-                is_long: done.is_long,
-                opened_at: done.opened_at,
-                closed_at: at,
-                quantity: done.entered,
-                charges: done.charges,
-                profit: done.cash - done.charges,
-            });
-        }
-    }
-
-    /// Adds a charge to the trip that was closed at the time of the charge, or else to the
-    /// security's open trip.
-    fn charge(&mut self, charge: &Charge) {
-        let Some(symbol) = &charge.symbol else { return };
-        let is_it = |trip: &&mut RoundTrip| trip.symbol == *symbol && trip.closed_at == charge.at;
-        if let Some(trip) = self.closed.iter_mut().rev().find(is_it) {
-            trip.charges += charge.amount;
-            trip.profit -= charge.amount;
-        } else if let Some(open) = self.open.get_mut(symbol) {
-            open.charges += charge.amount;
-        }
-    }
-}
+const PRICE_DECIMALS: u32 = 3;
 
 /// Returns the share of the time from `begin` to `end` in which any position was held.
 pub(super) fn time_in_market(
