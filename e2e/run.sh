@@ -104,7 +104,7 @@ scenarios() (
     code=0
     timeout 1800 "$python" -m unittest $one || code=$?
     # The same queries, refusals, ingested rows and interrupted steps on the other engine.
-    CHANDLER_E2E_ENGINE=postgres timeout 600 "$python" -m unittest test_questions test_refusals test_levels test_ingest test_world_runs.Killed || code=$?
+    CHANDLER_E2E_ENGINE=postgres timeout 600 "$python" -m unittest test_questions test_refusals test_levels test_ingest test_world_runs.Interrupted || code=$?
     exit "$code"
 )
 

@@ -61,8 +61,9 @@ async function main() {
   }
 }
 
-// An open connection would prevent the process from ending.
-main().then(() => process.exit(0), (error) => {
+// An open connection would prevent the process from ending. An exit discards what a full pipe has not
+// accepted yet, so it follows the last write.
+main().then(() => process.stdout.write("", () => process.exit(0)), (error) => {
   console.error(error);
   process.exit(1);
 });

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import shutil
 import signal
 import socket
@@ -208,7 +209,9 @@ class Server:
         command += ["--clock", self.clock]
         command += ["serve", "--listen", self.listen, "--tcp", "127.0.0.1:0", "--log", self.log_filter, *self.options]
         self.log = open(self.folder / "server.log", "a")
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        # SIGXFSZ stays ignored, so that a write beyond the limit of `limit_files` fails.
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self.log, text=True, restore_signals=False)
         line = []
         reader = threading.Thread(target=lambda: line.append(self.process.stdout.readline()), daemon=True)
         reader.start()
@@ -236,12 +239,21 @@ class Server:
         """Kills it immediately, as a crash would. `timeout` cannot forward SIGKILL, so its child is
         killed."""
         if self.process.poll() is None:
-            pid = self.process.pid
-            for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-                os.kill(int(child), signal.SIGKILL)
+            for child in self.children():
+                os.kill(child, signal.SIGKILL)
             self.process.wait(PATIENCE_S)
         self.process.stdout.close()
         self.log.close()
+
+    def children(self):
+        """The server's own process, which `timeout` has started."""
+        pid = self.process.pid
+        return map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+
+    def limit_files(self, size=resource.RLIM_INFINITY):
+        """Lets no file of the server grow beyond a size: its writes fail as on a full disk."""
+        for child in self.children():
+            resource.prlimit(child, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def plain(self, path):
         """One plain HTTP request without credentials: status and text."""

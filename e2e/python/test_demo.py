@@ -15,6 +15,8 @@ SYMBOL = "9001.HK"
 LOT = 500
 # What a newcomer waits for, in seconds.
 QUOTE_S, FILL_S = 15, 60
+# Limit for generating two million candles, which takes a busy machine minutes without optimization.
+GENERATE_S = 300
 
 
 class Demo(harness.Server):
@@ -32,7 +34,7 @@ class Demo(harness.Server):
         self.lines = []
         reader = threading.Thread(target=self.read_lines, daemon=True)
         reader.start()
-        reader.join(harness.PATIENCE_S)
+        reader.join(GENERATE_S)
         if not self.is_ready():
             self.kill()
             raise AssertionError(f"not ready after {self.lines}: {self.log_text()}")

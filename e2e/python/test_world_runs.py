@@ -1,5 +1,5 @@
-"""Runs of programs in worlds: equal runs, runs on a server that is killed in the middle of a step,
-and runs before and after an import of revised data."""
+"""Runs of programs in worlds: equal runs, runs with steps that a crash or a full disk interrupts, and
+runs before and after an import of revised data."""
 
 import concurrent.futures
 import http.client
@@ -55,7 +55,10 @@ class Runs(test_worlds.Market):
         """The common digest of several runs, which are side by side."""
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             found = list(pool.map(lambda run: self.run_in_world(*run), runs))
-        self.assertEqual(len(set(map(str, found))), 1, found)
+        for (name, *_), other in zip(runs, found):
+            if other != found[0]:
+                diff = harness.run_chandler(self.server.store, "world", "diff", runs[0][0], name, "--account", "owner")
+                self.fail(f"{found[0]} != {other}\n{diff.stdout}{diff.stderr}")
         counts, _, digest = found[0]
         # The strategy trades, and is refused.
         self.assertGreater(counts["submitted"], 5)
@@ -87,14 +90,19 @@ class Runs(test_worlds.Market):
         self.assertEqual(self.digest_of([("python", *self.python())]), of_rust)
 
 
-class Killed(test_worlds.Market):
-    """A server that is killed in the middle of a step."""
+class Interrupted(test_worlds.Market):
+    """A step that is interrupted because the server is killed, or because the disk is full."""
 
     minutes = tuple(random_candles(SYMBOL, DAY, 20260318))
     # Numbers of pushes that the program has got when the server is killed.
     MOMENTS = (1, 40, 150, 400, 800)
     ORDERS = 12
+    # Bytes that files may have when the disk is full: the step fails at its first write, or at a
+    # later one.
+    FULL_AT = (1, 64 << 10, 256 << 10, 1 << 20)
     END = OPEN + 6 * 3600 + 2700
+    # The address of the node for requests, if that is not the server's.
+    address = None
 
     def trading(self, name):
         """A program that has orders which fill in the course of the day, and its world."""
@@ -110,7 +118,7 @@ class Killed(test_worlds.Market):
         return program, world
 
     def data(self, method, path, account, body=None):
-        status, envelope = self.server.request(method, path, account, body)
+        status, envelope = self.server.request(method, path, account, body, address=self.address)
         self.assertEqual((status, envelope["code"]), (200, 0), envelope)
         return envelope["data"]
 
@@ -135,8 +143,11 @@ class Killed(test_worlds.Market):
         wanted = self.outcome(world)
         # Some orders fill, and some expire.
         self.assertEqual({status for _, status, *_ in wanted[0]}, {"FilledStatus", "ExpiredStatus"})
-        unanswered = 0
-        for moment in self.MOMENTS:
+        unanswered, beside = 0, None
+        if harness.ENGINE == "postgres":
+            beside = harness.Server(self.server.store, clock=self.server.clock)
+            self.addCleanup(beside.kill)
+        for number, moment in enumerate(self.MOMENTS):
             program, world = self.trading(f"killed-{moment}")
             before, answered = len(program.seen), []
 
@@ -153,7 +164,11 @@ class Killed(test_worlds.Market):
             self.server.kill()
             stepping.join(harness.PATIENCE_S)
             unanswered += not answered
-            self.server.start()
+            # The server is started again, or another node continues.
+            if beside and number % 2:
+                self.address = beside.address
+            else:
+                self.server.start()
             shown = self.data("GET", "/v1/world", world)
             # The orders were acknowledged before the step.
             self.assertIn(shown["state"], ("paused", "ended"))
@@ -166,7 +181,41 @@ class Killed(test_worlds.Market):
             recovered = [line for line in lines if line["kind"] == "recovered"]
             # The account was ahead of the stored clock at most once.
             self.assertLessEqual(len(recovered), 1, lines[-3:])
+            if self.address:
+                self.address = None
+                self.server.start()
         self.assertGreater(unanswered, 0, "no step was interrupted")
+
+    @unittest.skipIf(harness.ENGINE == "postgres", "the full disk is that of the database")
+    def test_a_step_that_a_full_disk_has_stopped_is_completed_when_there_is_room(self):
+        def shown(world):
+            return {name: self.data("GET", "/v1/world", world)[name] for name in ("now", "step", "state", "digest")}
+
+        _, world = self.trading("undisturbed")
+        self.step_to_the_end(world)
+        wanted = self.outcome(world), shown(world)
+        _, other = self.trading("other")
+        of_other = self.outcome(other), shown(other)
+        stopped = 0
+        for size in self.FULL_AT:
+            _, world = self.trading(f"full-{size}")
+            before = shown(world)
+            self.server.limit_files(size)
+            try:
+                status, envelope = self.server.request("POST", "/v1/world/step", world, {"to": utc(self.END)})
+                if status != 200:
+                    stopped += 1
+                    self.assertGreaterEqual(status, 500, envelope)
+                    self.assertEqual(shown(world), before)
+                self.assertEqual((self.outcome(other), shown(other)), of_other)
+            finally:
+                self.server.limit_files()
+            if status != 200:
+                self.step_to_the_end(world)
+            self.assertEqual((self.outcome(world), shown(world)), wanted, size)
+        self.assertGreater(stopped, 0, "no step was stopped")
+        self.step_to_the_end(other)
+        self.assertEqual((self.outcome(other), shown(other)), wanted)
 
 
 class Revised(test_worlds.Market):

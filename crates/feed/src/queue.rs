@@ -185,6 +185,11 @@ impl EncodedPush {
         self.sequence
     }
 
+    /// Returns the encoded push. A connection may get a variant with another tag.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
     fn quote(&self) -> Option<&QuotePush> {
         self.quote.as_ref().map(|encoded| &encoded.quote)
     }

@@ -59,7 +59,9 @@ mod query;
 mod quote;
 mod read;
 mod removal;
+mod roll_ups;
 mod sizes;
+mod stored_days;
 mod trade_blocks;
 mod trade_status;
 mod traded;
@@ -80,6 +82,7 @@ pub use query::{
 pub use quote::{Quote, SessionQuote, SessionState};
 pub use read::{Answer, History};
 pub use removal::{Removal, RemovalError, plan_removal, remove};
+pub use stored_days::stored_days;
 pub use trade_status::{status_begins, status_changes, trade_status};
 pub use trades::{CapitalFlow, LatestTrades, TRADES_MAX};
 

@@ -14,16 +14,16 @@ use store::{
 use crate::adjustment;
 use crate::import::ImportError;
 use crate::import::context::QUARANTINE_MAX;
-use crate::import::lay::{self, BLOCK_ROWS, Laid, LayError, OnDamage, Part};
+use crate::import::lay::{self, BLOCK_ROWS, Laid, LayError, OnDamage, Part, RollUps};
 use crate::import::merge;
 use crate::{HistoryError, lane_of};
 
 const DAY_S: i64 = 86_400;
-/// Maximum time that a page waits for an import, which holds the writer lock.
+/// Maximum time that a page waits for an import, which holds the merge lock.
 const LOCK_WITHIN: Duration = Duration::from_secs(600);
 const LOCK_RETRY: Duration = Duration::from_millis(20);
 
-/// Writes the data of mirrors. Used by one thread at a time. The writer lock is held only during a
+/// Writes the data of mirrors. Used by one thread at a time. The merge lock is held only during a
 /// transaction, so imports and ingest can write between the transactions.
 #[derive(Debug)]
 pub struct MirrorStore {
@@ -153,7 +153,7 @@ impl MirrorStore {
             let venue = self.venues.of(series.symbol.market());
             let span = Span::of(&candles);
             let part = Part { series: series.clone(), candles };
-            match lay::lay(&snapshot, venue, part, BLOCK_ROWS, OnDamage::Stop) {
+            match lay::lay(&snapshot, venue, part, (BLOCK_ROWS, RollUps::All), OnDamage::Stop) {
                 Ok(done) => laid.push((series, span, done)),
                 Err(LayError::Import(error)) => return Err(error),
                 Err(error @ LayError::Overflow { .. }) => {

@@ -47,16 +47,22 @@ type SessionKey = (Date, Session);
 
 impl<'a> Mixed<'a> {
     /// Creates the mixed query. Returns `None` if the query's window has no coarse candles.
-    pub(crate) fn of(sources: Sources<'a>, as_of: AsOf) -> Result<Option<Mixed<'a>>, HistoryError> {
+    /// `all` contains the series of the security.
+    pub(crate) fn of(
+        sources: Sources<'a>,
+        all: &[SeriesInfo],
+        as_of: AsOf,
+    ) -> Result<Option<Mixed<'a>>, HistoryError> {
         let (plan, venue) = (sources.plan, sources.venue);
         if plan.sources.is_empty() {
             return Ok(None);
         }
-        let all = sources.snapshot.series_of(sources.symbol)?;
         let wanted = |info: &&SeriesInfo, grain: Grain| {
             info.series.grain == grain && plan.series.iter().any(|series| series.lane == info.series.lane)
         };
         let Horizon { until, edge } = as_of.horizon(venue, plan.period, Floors::NONE);
+        // The plan's edge is earlier if roll-ups are missing.
+        let edge = plan.edge.clone().into_iter().chain(edge).min_by_key(|edge| edge.from);
         let (mut own, mut coarse): (Vec<OwnLayer>, Vec<&SeriesInfo>) = (Vec::new(), Vec::new());
         for grain in plan.period.own_sources() {
             let of_grain: Vec<&SeriesInfo> = all.iter().filter(|info| wanted(info, grain)).collect();

@@ -25,9 +25,9 @@ use store::{BlockEntry, Reader, Series, Snapshot};
 use crate::HistoryError;
 use crate::as_of::{AsOf, Edge, Prefer};
 use crate::edge::Sources;
-use crate::own::has_own;
 use crate::plan::{Plan, Take};
 use crate::read::History;
+use crate::roll_ups::missing_from;
 
 /// Encoded form of a page. Clones must be cheap and share their data.
 pub trait Encoded: Clone + Send + Sync + 'static {
@@ -104,6 +104,8 @@ struct Directory {
     has_trades: bool,
     /// The first minute that has trades and no candle, if all trades are visible.
     traded_from: Option<Timestamp>,
+    /// A stamp before which no roll-up is missing; `None` if none is missing.
+    missing_from: Option<Timestamp>,
 }
 
 /// Maximum number of cached directories; all are dropped when the limit is reached. A store of a
@@ -167,7 +169,9 @@ impl<E: Encoded> PageCache<E> {
             true => history.without_candle(&snapshot, plan, as_of)?,
             false => Candles::default(),
         };
-        let widened = traded.time.first().map(|first| plan.including(venue, Timestamp(*first), as_of));
+        let first = traded.time.first().copied().map(Timestamp).into_iter();
+        let first = first.chain(directory.missing_from.filter(|from| *from < plan.sources.end)).min();
+        let widened = first.map(|first| plan.including(venue, first, as_of));
         let plan = widened.as_ref().unwrap_or(plan);
         let walk = Walk::new(self, series, &directory, plan, Some(&snapshot));
         let Some(edge) = &plan.edge else { return walk.slices(plan.take) };
@@ -215,7 +219,8 @@ impl<E: Encoded> PageCache<E> {
         let Some(directory) = known(series).filter(|found| found.is_all()) else {
             return Ok(None);
         };
-        if directory.may_fold(plan, as_of) {
+        let is_missing = directory.missing_from.is_some_and(|from| from < plan.sources.end);
+        if is_missing || directory.may_fold(plan, as_of) {
             return Ok(None);
         }
         if let Some(edge) = &plan.edge
@@ -243,13 +248,19 @@ impl<E: Encoded> PageCache<E> {
         let Some(decimals) = snapshot.decimals(&series.symbol)? else { return Ok(None) };
         let entries = snapshot.blocks(series, None, None)?;
         let may_have = series.grain.period().own_sources().next().is_some();
-        let has_own = may_have && has_own(snapshot, &series.symbol)?;
+        let all = if may_have { snapshot.series_of(&series.symbol)? } else { Vec::new() };
+        let has_own = all.iter().any(|info| info.series.grain.is_own());
+        let missing_from = match Grain::ROLLED_UP.contains(&series.grain) {
+            true => missing_from(history.venue(&series.symbol), &all, series),
+            false => None,
+        };
         let has_trades = history.may_have_trades(snapshot, &series.symbol)?;
         let traded_from = match (has_trades, entries.last()) {
             (true, Some(_)) => history.first_without_candle(snapshot, series)?,
             _ => None,
         };
-        let directory = Directory { version, decimals, entries, has_own, has_trades, traded_from };
+        let directory =
+            Directory { version, decimals, entries, has_own, has_trades, traded_from, missing_from };
         let directory = Arc::new(directory);
         if let Ok(mut all) = self.directories.write() {
             if all.len() >= DIRECTORIES_MAX {

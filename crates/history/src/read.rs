@@ -10,6 +10,7 @@ use crate::edge::{Sources, without_candle};
 use crate::own::Mixed;
 use crate::plan::{Plan, Rows, Take};
 use crate::query::{Adjust, HistoryError, Query};
+use crate::roll_ups::missing_in;
 use crate::traded::FoldCache;
 
 /// Answers queries from a store. Holds the market rules; every thread passes its own reader.
@@ -95,10 +96,13 @@ impl History {
         };
         let trades = self.running_trades;
         let traded = self.without_candle(&snapshot, plan, as_of)?;
-        let widened = traded.time.first().map(|first| plan.including(venue, Timestamp(*first), as_of));
+        let all = if may_mix { snapshot.series_of(symbol)? } else { Vec::new() };
+        let missing = missing_in(venue, &all, plan);
+        let folded = traded.time.first().copied().map(Timestamp).into_iter().chain(missing).min();
+        let widened = folded.map(|first| plan.including(venue, first, as_of));
         let plan = widened.as_ref().unwrap_or(plan);
         let sources = Sources { snapshot: &snapshot, venue, symbol, plan, trades, traded: &traded };
-        let mixed = if may_mix { Mixed::of(sources, as_of)? } else { None };
+        let mixed = if may_mix { Mixed::of(sources, &all, as_of)? } else { None };
         let is_mixed = mixed.is_some();
         let mut sources = match mixed {
             Some(mixed) => mixed.read()?,

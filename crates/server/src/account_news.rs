@@ -1,12 +1,15 @@
 //! Notifies the streams of an account after a change, so that pages request its data again. The
 //! change itself is not sent: pages show the responses of the API.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use access::AccountId;
 use paper::Watched;
+use store::Watchlists;
 
 use crate::mailbox::Mailbox;
 
@@ -29,7 +32,11 @@ impl Subject {
 
 /// The streams of each account.
 #[derive(Debug, Default)]
-pub(crate) struct AccountNews(Mutex<HashMap<AccountId, Vec<Follower>>>);
+pub(crate) struct AccountNews {
+    followers: Mutex<HashMap<AccountId, Vec<Follower>>>,
+    /// Hashes of the watchlists that are followed, to detect changes by other processes.
+    watchlists: Mutex<BTreeMap<AccountId, u64>>,
+}
 
 #[derive(Clone, Debug)]
 struct Follower {
@@ -76,6 +83,33 @@ impl AccountNews {
         followed.map(|(account, _)| *account).collect()
     }
 
+    /// Returns up to `count` accounts whose watchlists are followed, in ascending order, starting
+    /// after `after` and continuing from the first one.
+    pub(crate) fn watchlist_accounts(&self, after: AccountId, count: usize) -> Vec<AccountId> {
+        let watchlists = self.watchlists();
+        let later = watchlists.range((Bound::Excluded(after), Bound::Unbounded));
+        let all = later.chain(watchlists.range(..=after));
+        all.take(count).map(|(account, _)| *account).collect()
+    }
+
+    /// Compares an account's watchlists with the last known ones, and notifies its streams if they
+    /// differ. Nothing is known of an account before its first stream.
+    pub(crate) fn saw_watchlists(&self, account: AccountId, lists: &Watchlists) {
+        let mut hasher = DefaultHasher::new();
+        lists.hash(&mut hasher);
+        let hash = hasher.finish();
+        let followers = self.lock();
+        let is_followed = |of: &Vec<Follower>| of.iter().any(|one| one.subject == Subject::Watchlists);
+        if !followers.get(&account).is_some_and(is_followed) {
+            return;
+        }
+        let before = self.watchlists().insert(account, hash);
+        drop(followers);
+        if before.is_some_and(|before| before != hash) {
+            self.changed(account, Subject::Watchlists);
+        }
+    }
+
     /// Notifies the streams of an account of a change.
     pub(crate) fn changed(&self, account: AccountId, subject: Subject) {
         // The list is cloned, so that waking a stream does not block other accounts.
@@ -90,7 +124,11 @@ impl AccountNews {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<AccountId, Vec<Follower>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.followers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watchlists(&self) -> MutexGuard<'_, BTreeMap<AccountId, u64>> {
+        self.watchlists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -118,6 +156,9 @@ impl Drop for Following {
         let mut accounts = self.news.lock();
         if let Some(followers) = accounts.get_mut(&self.account) {
             followers.retain(|follower| !Arc::ptr_eq(&follower.changes, &self.changes));
+            if !followers.iter().any(|follower| follower.subject == Subject::Watchlists) {
+                self.news.watchlists().remove(&self.account);
+            }
             if followers.is_empty() {
                 accounts.remove(&self.account);
             }
@@ -152,5 +193,31 @@ mod tests {
         assert_eq!(news.trading_accounts(), []);
         drop((lists, of_bob));
         assert!(news.lock().is_empty());
+    }
+
+    #[test]
+    fn watchlists_are_compared_while_a_stream_follows_them() {
+        let news = Arc::<AccountNews>::default();
+        let (mailbox, _reader) = Mailbox::new(PUSHES_MAX);
+        let accounts = [7, 8, 9].map(AccountId);
+        let follow = |account| news.follow(account, Subject::Watchlists, &mailbox, None);
+        let mut following = accounts.map(follow);
+        let lists = Watchlists::default();
+        accounts.iter().for_each(|account| news.saw_watchlists(*account, &lists));
+        assert!(!following[0].has_changed());
+        assert_eq!(news.watchlist_accounts(AccountId(0), 2), accounts[..2]);
+        assert_eq!(news.watchlist_accounts(AccountId(8), 2), [9, 7].map(AccountId));
+        assert_eq!(news.watchlist_accounts(AccountId(9), 9), accounts);
+
+        let group =
+            store::WatchlistGroup { id: store::WatchlistId(5), name: "a".into(), symbols: Vec::new() };
+        let changed = Watchlists { groups: vec![group], ..lists };
+        news.saw_watchlists(accounts[0], &changed);
+        assert_eq!(following.each_ref().map(Following::has_changed), [true, false, false]);
+        following[0].take();
+        news.saw_watchlists(accounts[0], &changed);
+        assert!(!following[0].has_changed());
+        drop(following);
+        assert_eq!(news.watchlist_accounts(AccountId(0), 9), []);
     }
 }

@@ -15,6 +15,7 @@ use market::{Timestamp, Venues};
 use store::{Reader, Store, StoreNews};
 use tokio::sync::{Notify, watch};
 
+use crate::merge_backlog::MergeBacklog;
 use crate::merge_turn::MergeTurn;
 
 /// Maximum number of batches that wait to be committed.
@@ -71,6 +72,7 @@ pub(crate) struct Ingest {
     waiting: AtomicUsize,
     queue: Mutex<Vec<Arc<Queued>>>,
     committed: Mutex<Committed>,
+    backlog: MergeBacklog,
     /// Notified to start a merge immediately.
     demand: Arc<Notify>,
     turn: Arc<MergeTurn>,
@@ -111,15 +113,18 @@ impl Ingest {
             waiting: AtomicUsize::new(0),
             queue: Mutex::default(),
             committed: Mutex::default(),
+            backlog: MergeBacklog::default(),
             demand: Arc::default(),
             turn: Arc::default(),
             merged: watch::Sender::new(0),
         }
     }
 
-    /// Commits a batch, together with all batches that are queued at that time.
+    /// Commits a batch, together with all batches that are queued at that time. Waits if earlier
+    /// batches wait too long for their merge.
     pub(crate) fn commit(&self, batch: NewBatch) -> Result<Outcome, NotIngested> {
         let _place = Place::take(&self.waiting).ok_or(NotIngested::TooMany)?;
+        self.backlog.wait();
         let queued = Arc::new(Queued { batch: Mutex::new(Some(batch)), outcome: OnceLock::new() });
         lock(&self.queue).push(queued.clone());
         let mut intake = lock(&self.intake);
@@ -170,6 +175,7 @@ impl Ingest {
                     if let Ok(Outcome::Committed(receipt)) = &outcome {
                         lock(&self.committed).add(receipt);
                         self.turn.committed(receipt.revision);
+                        self.backlog.committed(receipt.revision, Instant::now());
                     }
                     queued.outcome.set(outcome.map_err(Arc::new)).ok();
                 }
@@ -231,7 +237,11 @@ impl Ingest {
         is_due: impl FnOnce(&Merged) -> bool,
     ) -> Result<Merged, IngestError> {
         let waiting = Merger::waiting(reader.view(), now)?;
-        let merged = if is_due(&waiting) { self.merge_waiting(now)? } else { waiting };
+        let merged = match is_due(&waiting) {
+            true => self.merge_waiting(now).inspect_err(|_| self.backlog.stalled())?,
+            false => waiting,
+        };
+        self.backlog.merged(merged.through);
         if merged.has_changed {
             self.turn.merged(merged.through);
         }

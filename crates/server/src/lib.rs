@@ -34,6 +34,7 @@ mod local;
 mod mailbox;
 mod market_clock;
 mod market_status;
+mod merge_backlog;
 mod merge_turn;
 mod message;
 mod metrics;

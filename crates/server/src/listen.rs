@@ -155,6 +155,7 @@ impl Server {
         core.worlds.most = settings.worlds_max;
         core.worlds.running_max = settings.worlds_running;
         core.worlds.writes_later = true;
+        core.read_through.clone_from(&settings.read_through);
         core.ingest.grace_s = i64::from(settings.ingest_grace_seconds);
         let (core, links) = (Arc::new(core), Links::new(settings.limits.push_queue));
         let mut site = Site::new(core.clone(), links.clone());

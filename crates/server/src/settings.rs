@@ -76,6 +76,9 @@ pub struct Settings {
     pub worlds_running: u32,
     /// Number of days after which ended worlds are deleted; `None` to keep them.
     pub worlds_keep_days: Option<NonZeroU32>,
+    /// Requests data that is not stored from the source of a mirror; `None` to answer only from the
+    /// store.
+    pub read_through: Option<collect::ReadThrough>,
     /// Maximum size of an uploaded file in bytes.
     pub upload_bytes: usize,
     pub node: NodeSettings,
@@ -138,6 +141,7 @@ impl Default for Settings {
             worlds_running: WORLDS_RUNNING_DEFAULT,
             worlds_keep_days: WORLDS_KEEP_DAYS_DEFAULT,
             statement_font: None,
+            read_through: None,
             upload_bytes: FILE_BYTES_MAX,
             node: NodeSettings::default(),
         }

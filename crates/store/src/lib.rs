@@ -4,7 +4,9 @@
 //! `candles.db` holds blocks of candles and trades, securities, corporate actions, margin factors
 //! and the import ledger. There is one [`Writer`] at a time across processes, which holds
 //! `writer.lock`; [`Reader`]s take no lock and never wait for the writer. Ingested rows are first
-//! written to `ingest.db`, a log ([`IngestLog`]). `accounts.db` holds accounts, credentials, usage,
+//! written to `ingest.db`, a log ([`IngestLog`]), and merged by an [`IngestWriter`], which holds
+//! `merge.lock` during a transaction. A [`Writer`] holds that lock too, except while it is paused.
+//! `accounts.db` holds accounts, credentials, usage,
 //! level reports, OAuth clients and tokens, paper account journals, watchlists, and the audit log.
 //! `accounts.db` does not use the [`Writer`], so accounts can be changed and charged during an
 //! import; see [`Accounts`].
@@ -54,10 +56,10 @@ pub use candles::{
 };
 pub use cluster::{
     Arrival, Fit, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
-    NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Reserved, Shared, SignatureLimits,
-    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow, SubscriptionRequest,
+    NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Reserved, STREAM, Shared,
+    SignatureLimits, SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow, SubscriptionRequest,
 };
-pub use engine::lock::{JobLock, ServerLock};
+pub use engine::lock::{JobLock, MirrorLock, ServerLock};
 pub use engine::sqlite::seal_as_it_is;
 pub use engine::{Address, AddressError, StoreError, StoreUrl, waiting_at_most, without_waiting};
 pub use engine::{Depth, FINDINGS_MAX};

@@ -66,7 +66,8 @@ impl FromStr for ConnectionId {
     }
 }
 
-/// A connection slot, which counts towards the account's limit until it is dropped or superseded.
+/// A connection slot, which counts towards the account's limit until it is dropped or superseded. A
+/// stream of the pages has one too, which does not count.
 #[derive(Debug)]
 pub struct Connection {
     id: ConnectionId,
@@ -101,6 +102,8 @@ pub(crate) struct Registry {
 struct Inner {
     last: u64,
     live: HashMap<AccountId, Vec<(ConnectionId, Lineage)>>,
+    /// Open streams of the pages, which are not connections.
+    streams: BTreeMap<ConnectionId, AccountId>,
     /// This node's slots in the shared database, including those to be written after an outage.
     slots: HashMap<ConnectionId, NewSlot>,
     subscriptions: BTreeMap<ConnectionId, Subscribed>,
@@ -139,6 +142,20 @@ impl Registry {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.live.entry(account).or_default().push((id, lineage));
         inner.slots.insert(id, slot);
+        Connection { id, account, registry: Arc::clone(self) }
+    }
+
+    /// Registers a stream. `slot` is its slot in the shared database.
+    pub(crate) fn stream(
+        self: &Arc<Registry>,
+        account: AccountId,
+        slot: Option<(ConnectionId, NewSlot)>,
+    ) -> Connection {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.last += 1;
+        let id = slot.as_ref().map_or(ConnectionId(inner.last), |(id, _)| *id);
+        inner.slots.extend(slot);
+        inner.streams.insert(id, account);
         Connection { id, account, registry: Arc::clone(self) }
     }
 
@@ -234,6 +251,7 @@ impl Registry {
 impl Inner {
     fn leave(&mut self, account: AccountId, id: ConnectionId) {
         self.slots.remove(&id);
+        self.streams.remove(&id);
         self.remove_subscriptions(id);
         self.unwritten.remove(&id);
         if let Some(live) = self.live.get_mut(&account) {

@@ -6,10 +6,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{MutexGuard, PoisonError};
 
-use market::Symbol;
-use store::{AccountId, Fit, Reserved, Shared, StoreError, SubscriptionRequest};
+use market::{Symbol, Timestamp};
+use store::{AccountId, Fit, NewSlot, Reserved, Shared, StoreError, SubscriptionRequest};
 
-use super::{ConnectionId, Inner, Registry, Subscribed};
+use super::{Connection, ConnectionId, Inner, Lineage, Registry, Subscribed};
 use crate::cluster::is_decided_here;
 use crate::health::briefly;
 use crate::{Access, AccessError};
@@ -19,6 +19,32 @@ use crate::{Access, AccessError};
 const WRITTEN_MAX: usize = 1_000;
 
 impl Access {
+    /// Registers a stream of the pages, whose subscriptions count toward the limit of its account.
+    /// The stream itself does not count as a connection.
+    pub fn open_stream(
+        &self,
+        account: AccountId,
+        address: &str,
+        now: Timestamp,
+    ) -> Result<Connection, AccessError> {
+        let registry = &self.cluster.registry;
+        let Some(shared) = self.cluster.shared() else { return Ok(registry.stream(account, None)) };
+        let (lineage, transport) = (Lineage::new()?.0, store::STREAM.to_owned());
+        let slot = NewSlot { account, lineage, transport, address: address.to_owned(), since: now };
+        let id = match self.cluster.goes_on_alone()? {
+            true => ConnectionId::alone()?,
+            false => match briefly(|| shared.add_stream(&slot)) {
+                Ok(id) => ConnectionId::of_slot(id),
+                Err(error) if is_decided_here(&error) => {
+                    self.cluster.note_unanswered(&error);
+                    ConnectionId::alone()?
+                }
+                Err(error) => return Err(error.into()),
+            },
+        };
+        Ok(registry.stream(account, Some((id, slot))))
+    }
+
     /// Reserves subscriptions of a connection within the limit of its account. The limit applies to
     /// distinct symbols over all connections of the account on all nodes. Symbols to which the
     /// connection is already subscribed are ignored. While the database is unreachable, only
@@ -124,7 +150,9 @@ impl Registry {
 impl Inner {
     /// Adds subscriptions, unless the connection was closed or superseded in the meantime.
     fn subscribe(&mut self, account: AccountId, id: ConnectionId, symbols: &[Symbol]) {
-        let is_live = self.live.get(&account).is_some_and(|live| live.iter().any(|(known, _)| *known == id));
+        let is_connected =
+            self.live.get(&account).is_some_and(|live| live.iter().any(|(known, _)| *known == id));
+        let is_live = is_connected || self.streams.get(&id) == Some(&account);
         if !is_live || symbols.is_empty() {
             return;
         }

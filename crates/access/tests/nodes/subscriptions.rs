@@ -3,7 +3,7 @@
 use access::{Access, AccessError, Caller, DatabaseState, Fit, SignedOn, Terms};
 use market::Symbol;
 
-use crate::fixture::{MOMENT, START, bearer, create, symbol};
+use crate::fixture::{MOMENT, NOW, START, bearer, create, symbol};
 use crate::wire::{Mode, Wire};
 use crate::{Nodes, at, beat_until_it_is_back};
 
@@ -70,6 +70,27 @@ fn the_subscription_limit_applies_across_nodes() {
     drop(one);
     nodes.one.heartbeat("one", &[], START).unwrap();
     assert_eq!(reserve(&nodes.two, &two, "1.HK 3.HK 4.HK").unwrap(), Ok(3));
+}
+
+#[test]
+fn a_stream_counts_on_all_nodes_and_is_not_listed() {
+    let pair = Pair::new();
+    let account = pair.one.caller.account();
+    let stream = pair.nodes.two.open_stream(account, "127.0.0.1:1", NOW).unwrap();
+    let limit = (LIMIT, Fit::Smallest);
+    let names = symbols("1.HK 2.HK");
+    assert_eq!(pair.nodes.two.reserve_subscriptions(account, stream.id(), &names, limit).unwrap().used, 2);
+    assert_eq!(pair.at_one("3.HK 4.HK"), Err(2));
+    assert_eq!(pair.nodes.one.connections(Some(account)).unwrap().unwrap().len(), 2);
+    // The database lost the node and its stream. The next heartbeat adds both again.
+    let lost = "delete from node where name = 'two'; delete from seat where door = 'stream'";
+    pair.nodes.place.sql("accounts", lost);
+    assert_eq!(pair.rows(), "");
+    pair.nodes.two.heartbeat("two", &[], START).unwrap();
+    assert_eq!(pair.rows(), "1.HK 2.HK");
+    drop(stream);
+    pair.nodes.two.heartbeat("two", &[], START).unwrap();
+    assert_eq!(pair.at_one("3.HK 4.HK"), Ok(2));
 }
 
 #[test]

@@ -62,3 +62,22 @@ fn a_closed_or_superseded_connection_has_no_subscriptions() {
     drop(second);
     assert_eq!(reserve(&fresh, &other, "6.HK", Fit::AllOrNothing).0, 2);
 }
+
+#[test]
+fn a_stream_counts_toward_subscriptions_but_not_toward_connections() {
+    let fresh = fresh();
+    let terms = Terms { connections: 1, ..Terms::default() };
+    let caller = fresh.caller("alice", terms);
+    let stream = fresh.access.open_stream(caller.account(), "127.0.0.1:1", NOW).unwrap();
+    let of_stream = |names: &str| {
+        let limit = (3, Fit::Smallest);
+        let account = caller.account();
+        fresh.access.reserve_subscriptions(account, stream.id(), &symbols(names), limit).unwrap().used
+    };
+    assert_eq!(of_stream("1.HK 2.HK"), 2);
+    let connection = sign_on(&fresh, &caller);
+    assert_eq!(connection.slots.online, 1);
+    assert_eq!(reserve(&fresh, &connection, "2.HK 3.HK 4.HK", Fit::Smallest), found(3, "2.HK 3.HK", "4.HK"));
+    drop(stream);
+    assert_eq!(reserve(&fresh, &connection, "4.HK", Fit::AllOrNothing), found(3, "4.HK", ""));
+}

@@ -14,7 +14,7 @@ use store::{
 
 use super::flush::{Begin, Failure, Failures, FileNo, Flush, Mark};
 use super::guard::Guard;
-use super::lay::{Laid, LayError, OnDamage, Part, lay};
+use super::lay::{Laid, LayError, OnDamage, Part, RollUps, lay};
 use super::overlap::Overlap;
 use super::trade_build::{BuiltCandles, TouchedDays};
 use super::trade_lay::{LaidTrades, TradePart, lay_trades};
@@ -63,6 +63,7 @@ pub(crate) fn commit(
     let workers = workers.min(context.store.readers_max().unwrap_or(workers));
     let mut readers = Vec::new();
     while let Ok(mut flush) = flushes.recv() {
+        let is_live = writer.has_ingest()?;
         failures.all().keys().for_each(|file| flush.forget(*file));
         guard.meet(&flush.begins);
         let mut failed = guard.survey(context, &flush)?;
@@ -77,22 +78,32 @@ pub(crate) fn commit(
         while readers.len() < workers.min(trades.len()) {
             readers.push(context.store.reader()?);
         }
+        let retained = is_live.then(|| (parts.clone(), trades.clone()));
         let (mut laid, unlaid) = lay_all(context, &mut readers, block_rows, parts)?;
         let mut laid_trades = lay_all_trades(context, &mut readers, trades)?;
         failed.extend(guard.judge(context, &laid));
         failed.extend(unlaid);
+        let mut batch = writer.begin()?;
+        if let Some((parts, trades)) = retained {
+            failed.extend(lay_changed(context, &batch, block_rows, parts, &mut laid)?);
+            lay_changed_trades(context, &batch, trades, &mut laid_trades)?;
+        }
         // A checkpoint covers all rows of a file, so if one part cannot be merged, no part of that
         // file is written.
         laid.retain(|part| !failed.contains_key(&part.file));
         laid_trades.retain(|part| !failed.contains_key(&part.file));
         overlap.meet(&laid);
         failed.keys().for_each(|file| flush.forget(*file));
-        let mut batch = writer.begin()?;
         ledger.trades(&mut batch, &mut flush, laid_trades, (context.now)())?;
         ledger.write(&mut batch, flush, laid, &failed, (context.now)())?;
         batch.commit()?;
         failed.into_iter().for_each(|(file, failure)| failures.add(file, failure));
+        if is_live {
+            // Ingested rows are merged until the next flush is ready to be written.
+            writer.pause();
+        }
     }
+    writer.resume()?;
     let LedgerEntries { entries, counts, touched } = ledger;
     let imports = entries.into_iter().map(|(file, entry)| (file, entry.id)).collect();
     let (notes, overlap) = (guard.notes(context), overlap.notes(context)?);
@@ -126,6 +137,66 @@ pub(crate) struct LaidPart {
     pub(crate) first: Timestamp,
     pub(crate) last: Timestamp,
     pub(crate) laid: Laid,
+    /// Version of the store from which the stored candles were read.
+    version: i64,
+}
+
+/// Merges the parts again whose series have changed since they were merged, because ingested rows
+/// were merged in the meantime. Returns the files with a failed part.
+fn lay_changed(
+    context: &Context<'_>,
+    batch: &Batch<'_>,
+    block_rows: usize,
+    parts: Vec<(FileNo, Part)>,
+    laid: &mut [LaidPart],
+) -> Result<BTreeMap<FileNo, Failure>, ImportError> {
+    let version = batch.version()?;
+    let mut changed: BTreeMap<(FileNo, Series), usize> = BTreeMap::new();
+    for (at, part) in laid.iter().enumerate().filter(|(_, part)| part.version != version) {
+        let stored = batch.series_of(&part.series.symbol)?;
+        if stored.iter().any(|info| info.series == part.series && info.version > part.version) {
+            changed.insert((part.file, part.series.clone()), at);
+        }
+    }
+    let mut failed = BTreeMap::new();
+    for (file, part) in parts {
+        let of_part = changed.get(&(file, part.series.clone())).and_then(|at| laid.get_mut(*at));
+        let Some(of_part) = of_part else { continue };
+        let venue = context.venues.of(part.series.symbol.market());
+        match lay(batch, venue, part, (block_rows, RollUps::All), OnDamage::of(context.options)) {
+            Ok(again) => of_part.laid = again,
+            Err(LayError::Import(error)) => return Err(error),
+            Err(error @ LayError::Overflow { .. }) => {
+                failed.insert(file, Failure::Laying(error.to_string()));
+            }
+        }
+    }
+    Ok(failed)
+}
+
+/// Like [`lay_changed`], for the trades of a day.
+fn lay_changed_trades(
+    context: &Context<'_>,
+    batch: &Batch<'_>,
+    parts: Vec<(FileNo, TradePart)>,
+    laid: &mut [LaidTrades],
+) -> Result<(), ImportError> {
+    let version = batch.version()?;
+    if laid.iter().all(|part| part.version == version) {
+        return Ok(());
+    }
+    for (file, part) in parts {
+        let of_part =
+            laid.iter_mut().find(|of| (of.file, &of.symbol, of.day) == (file, &part.symbol, part.day));
+        let Some(of_part) = of_part else { continue };
+        let stored = batch.trade_days_back(&part.symbol, part.day, 1)?;
+        if stored.iter().any(|stored| stored.day == part.day && stored.version > of_part.version)
+            && let Some(again) = lay_trades(batch, file, part, OnDamage::of(context.options))?
+        {
+            *of_part = again;
+        }
+    }
+    Ok(())
 }
 
 /// Merges parts in parallel. Returns the merged parts, and the files with a failed part. Each
@@ -141,6 +212,7 @@ fn lay_all(
     let take = || queue.lock().ok().and_then(|mut parts| parts.next());
     let work = |reader: &mut Reader| -> Result<_, ImportError> {
         let snapshot = reader.snapshot()?;
+        let version = snapshot.version()?;
         let (mut done, mut failed) = (Vec::new(), Vec::new());
         while let Some((file, part)) = take() {
             let series = part.series.clone();
@@ -149,8 +221,8 @@ fn lay_all(
             let last = Timestamp(part.candles.time.iter().max().copied().unwrap_or_default());
             let on_damage = OnDamage::of(context.options);
             let venue = context.venues.of(series.symbol.market());
-            match lay(&snapshot, venue, part, block_rows, on_damage) {
-                Ok(laid) => done.push(LaidPart { file, series, rows, first, last, laid }),
+            match lay(&snapshot, venue, part, (block_rows, RollUps::All), on_damage) {
+                Ok(laid) => done.push(LaidPart { file, series, rows, first, last, laid, version }),
                 Err(LayError::Import(error)) => return Err(error),
                 Err(error @ LayError::Overflow { .. }) => failed.push((file, series, error.to_string())),
             }
@@ -314,7 +386,7 @@ impl LedgerEntries {
     }
 
     fn candles(&mut self, batch: &mut Batch<'_>, laid: Vec<LaidPart>) -> Result<(), ImportError> {
-        for LaidPart { file, series, rows, first, last, laid } in laid {
+        for LaidPart { file, series, rows, first, last, laid, version: _ } in laid {
             batch.ensure_security(&series.symbol)?;
             for write in &laid.writes {
                 batch.replace_blocks(&write.series, &write.removed, &write.added)?;
@@ -346,7 +418,7 @@ impl LedgerEntries {
         for (file, symbol, day) in std::mem::take(&mut flush.brought) {
             self.touched.insert((symbol, day), file);
         }
-        for LaidTrades { file, symbol, day, rows, first, last, counts, write } in laid {
+        for LaidTrades { file, symbol, day, rows, first, last, counts, write, version: _ } in laid {
             if let Some((stored, added)) = &write {
                 batch.replace_trades(&symbol, day, *stored, added)?;
             }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use files::Understood;
+use files::{LacksSymbol, Understood};
 use market::{Candle, FloorTable, Market, Symbol, Timestamp, Trade, Venues};
 use store::{ImportId, Series, Store};
 
@@ -80,6 +80,8 @@ pub struct Report {
     pub outcome: Outcome,
     /// Ledger entry of the import; `None` if the ledger has none.
     pub import: Option<ImportId>,
+    /// Set if the file does not name its security, so that the user has to.
+    pub lacks_symbol: Option<LacksSymbol>,
     /// How the columns of a candle table were interpreted.
     pub understood: Option<Understood>,
     /// First symbols of the file.
@@ -120,6 +122,7 @@ impl Report {
             kind: "",
             outcome: Outcome::Imported,
             import: None,
+            lacks_symbol: None,
             understood: None,
             names: Vec::new(),
             range: None,

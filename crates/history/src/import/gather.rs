@@ -130,6 +130,7 @@ impl Gatherer<'_> {
         let table = match files::open(path, self.context.venues, &self.context.options.read) {
             Ok(table) => table,
             Err(error) => {
+                report.lacks_symbol = error.problem.lacks_symbol();
                 if !self.context.options.strict {
                     self.begin(begin, ledger)?;
                 }

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use files::{ReadOptions, Table};
+use files::{GivenSymbol, ReadOptions, Table};
 use market::Symbol;
 use store::ImportRecord;
 
@@ -43,16 +43,24 @@ fn meaning(options: &ReadOptions) -> String {
 }
 
 /// Returns the options text for the ledger. If the symbol comes from the file name, the text
-/// includes the symbol, so that the same bytes under another name are a different import. `build`
-/// is appended when candles are built from trades.
+/// includes the symbol, so that the same bytes under another name are a different import. Factors
+/// that convert lots to shares are included as if the user had set them. `build` is appended when
+/// candles are built from trades.
 pub(super) fn ledger_options(options: &Options, table: &Table, build: Option<&str>) -> String {
-    let mut parts = vec![meaning(&options.read)];
-    parts.extend(build.map(str::to_owned));
-    if let Some([symbol]) = first_symbols(table)
-        && options.read.symbol.is_none()
-    {
-        parts.push(format!("symbol={symbol}"));
+    let mut read = options.read.clone();
+    if let Table::Candles(reader) = table {
+        read.scale = reader.scale();
     }
+    let is_complete = matches!(read.symbol, Some(GivenSymbol::Whole(_)));
+    let symbol =
+        first_symbols(table).and_then(|symbols| if let [symbol] = symbols { Some(symbol) } else { None });
+    let completed = symbol.filter(|_| !is_complete);
+    if completed.is_some() {
+        read.symbol = None;
+    }
+    let mut parts = vec![meaning(&read)];
+    parts.extend(build.map(str::to_owned));
+    parts.extend(completed.map(|symbol| format!("symbol={symbol}")));
     parts.retain(|part| !part.is_empty());
     parts.join(" ")
 }

@@ -4,13 +4,14 @@
 use std::ops::RangeInclusive;
 
 use block::{Block, Effort};
-use market::{Candles, Grain, Period, Timestamp, Venue, fold};
-use store::{BlockEntry, NewBlock, Series, Snapshot, StoreError, View};
+use market::{Candles, Grain, Timestamp, Venue, fold};
+use store::{BlockEntry, NewBlock, Series, StoreError, View};
 
 use super::changes::Changes;
 use super::merge::{Merged, compare, cut, merge, sort};
 use super::replacing::Differences;
 use super::{ImportError, Options};
+use crate::roll_ups::{missing_from, range_of};
 
 /// Number of candles per block. Larger blocks compress better, and a query decodes only the pages
 /// that it needs.
@@ -21,7 +22,7 @@ pub(crate) const RUNNING_ROWS: usize = 32;
 const _: () = assert!(2 * BLOCK_ROWS <= block::ROWS_MAX);
 
 /// New candles of one series from one file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) series: Series,
     pub(crate) candles: Candles,
@@ -63,11 +64,20 @@ impl From<store::StoreError> for LayError {
     }
 }
 
+/// Which roll-ups of changed minutes are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RollUps {
+    All,
+    /// All except those of the newest hour of the series. Ingest uses this: it changes that hour
+    /// many times a minute, and would write three blocks each time instead of one.
+    BeforeNewestHour,
+}
+
 pub(crate) fn lay(
-    snapshot: &Snapshot<'_>,
+    snapshot: &View,
     venue: &Venue,
     part: Part,
-    block_rows: usize,
+    (block_rows, roll_ups): (usize, RollUps),
     on_damage: OnDamage,
 ) -> Result<Laid, LayError> {
     let rows = part.candles.len();
@@ -95,16 +105,77 @@ pub(crate) fn lay(
         None => stored(snapshot, &part.series, Timestamp(first), Timestamp(last + 1))?,
     };
     if part.series.grain == Grain::Minute {
-        let mut rolled = touched_minutes(snapshot, venue, &part.series, first..=last, minutes)?;
-        for grain in Grain::ROLLED_UP {
-            rolled = fold::fold(venue, grain.period(), &rolled)
-                .map_err(|source| LayError::Overflow { series: part.series.clone(), source })?;
-            let series = Series { grain, ..part.series.clone() };
-            let overlay = overlay(snapshot, &series, rolled.clone(), block_rows, on_damage)?;
-            laid.writes.extend(overlay.write);
-        }
+        let writes = roll_up(
+            snapshot,
+            venue,
+            (&part.series, first..=last, minutes),
+            (block_rows, roll_ups),
+            on_damage,
+        )?;
+        laid.writes.extend(writes);
     }
     Ok(laid)
+}
+
+/// Adds the missing roll-ups of a series of minutes.
+pub(crate) fn complete_roll_ups(
+    snapshot: &View,
+    venue: &Venue,
+    series: &Series,
+    block_rows: usize,
+) -> Result<Laid, LayError> {
+    let all = snapshot.series_of(&series.symbol)?;
+    let rolled = Grain::ROLLED_UP.into_iter().map(|grain| Series { grain, ..series.clone() });
+    let missing = rolled.filter_map(|rolled| missing_from(venue, &all, &rolled)).min();
+    let newest = all.iter().find(|info| info.series == *series).map(|info| info.last);
+    let Some((missing, newest)) = missing.zip(newest) else { return Ok(Laid::default()) };
+    let minutes = (series, missing.0..=newest.0, Candles::default());
+    let writes = roll_up(snapshot, venue, minutes, (block_rows, RollUps::All), OnDamage::Stop)?;
+    Ok(Laid { writes, ..Laid::default() })
+}
+
+/// Updates the roll-ups of the hours that contain new minutes, and adds missing roll-ups before
+/// these hours. `merged` contains all minutes of the changed blocks.
+fn roll_up(
+    snapshot: &View,
+    venue: &Venue,
+    (series, new, merged): (&Series, RangeInclusive<i64>, Candles),
+    (block_rows, roll_ups): (usize, RollUps),
+    on_damage: OnDamage,
+) -> Result<Vec<SeriesWrite>, LayError> {
+    let all = snapshot.series_of(&series.symbol)?;
+    let hour = |minute: Timestamp| range_of(venue, Grain::Minute60, minute);
+    let rolled = |grain: Grain| Series { grain, ..series.clone() };
+    let last = Timestamp(*new.end());
+    let mut from = hour(Timestamp(*new.start())).0;
+    let missing = Grain::ROLLED_UP.into_iter().filter_map(|grain| missing_from(venue, &all, &rolled(grain)));
+    if let Some(missing) = missing.min().filter(|missing| *missing < last) {
+        from = from.min(hour(missing).0);
+    }
+    let newest = all.iter().find(|info| info.series == *series).map_or(last, |info| info.last.max(last));
+    let newest_hour = hour(newest).0;
+    let until = hour(last).1;
+    // Stored roll-ups of the newest hour would become wrong, so they are removed.
+    let cut = (roll_ups == RollUps::BeforeNewestHour && until > newest_hour).then_some(newest_hour);
+    let mut folded = minutes_within(snapshot, series, (from, until), merged)?;
+    let mut writes = Vec::with_capacity(Grain::ROLLED_UP.len());
+    for grain in Grain::ROLLED_UP {
+        // The newest hour is folded too, because its sums may overflow.
+        folded = fold::fold(venue, grain.period(), &folded)
+            .map_err(|source| LayError::Overflow { series: series.clone(), source })?;
+        let (rolled, mut stored) = (rolled(grain), folded.clone());
+        let rows = cut.map_or(stored.len(), |cut| stored.time.partition_point(|time| *time < cut.0));
+        stored.truncate(rows);
+        let has_later = |cut| all.iter().any(|info| info.series == rolled && info.last >= cut);
+        let write = match cut {
+            Some(cut) if has_later(cut) => {
+                replace_window(snapshot, &rolled, (from, Timestamp(i64::MAX)), &stored)?
+            }
+            _ => overlay(snapshot, &rolled, stored, block_rows, on_damage)?.write,
+        };
+        writes.extend(write);
+    }
+    Ok(writes)
 }
 
 struct Overlay {
@@ -115,7 +186,7 @@ struct Overlay {
 
 /// Merges candles into the blocks that they overlap, and encodes the result.
 fn overlay(
-    snapshot: &Snapshot<'_>,
+    snapshot: &View,
     series: &Series,
     new: Candles,
     block_rows: usize,
@@ -143,7 +214,7 @@ fn overlay(
 
 /// Returns the last stamp of a series, or `None` if the series is empty. The candle at that stamp
 /// may have been incomplete when it was stored.
-fn last_stamp(snapshot: &Snapshot<'_>, series: &Series) -> Result<Option<Timestamp>, ImportError> {
+fn last_stamp(snapshot: &View, series: &Series) -> Result<Option<Timestamp>, ImportError> {
     Ok(snapshot.blocks_back(series, Timestamp(i64::MAX), 1)?.last().map(|entry| entry.last))
 }
 
@@ -191,7 +262,7 @@ pub(crate) fn replace_window(
 
 /// Compares candles of a file with the stored candles, without merging them.
 pub(crate) fn differences(
-    snapshot: &Snapshot<'_>,
+    snapshot: &View,
     series: &Series,
     candles: Candles,
     on_damage: OnDamage,
@@ -212,7 +283,7 @@ pub(crate) fn differences(
 /// short. Otherwise files that arrive in chronological or reverse order would each leave a short
 /// block.
 fn touched_blocks(
-    snapshot: &Snapshot<'_>,
+    snapshot: &View,
     series: &Series,
     new: RangeInclusive<Timestamp>,
     block_rows: usize,
@@ -295,33 +366,30 @@ pub(crate) fn encode(
     Ok(NewBlock { first, last, rows: count, bytes })
 }
 
-/// Returns all one-minute candles of the hours that contain new candles. The roll-ups of these
-/// hours are rebuilt from them.
-fn touched_minutes(
-    snapshot: &Snapshot<'_>,
-    venue: &Venue,
+/// Returns all one-minute candles of a half-open window, of which `merged` contains a part.
+fn minutes_within(
+    snapshot: &View,
     series: &Series,
-    new: RangeInclusive<i64>,
+    (from, until): (Timestamp, Timestamp),
     merged: Candles,
-) -> Result<Candles, ImportError> {
-    let (from, until) = touched_hours(venue, new);
+) -> Result<Candles, LayError> {
     // The merged blocks may not cover the first and last hour completely. The missing one-minute
     // candles are read from the store.
     let first = merged.time.first().copied().unwrap_or(until.0);
     let after = merged.time.last().map_or(until.0, |last| last + 1);
     let mut minutes = merged;
     let inside = |at: Timestamp| minutes.time.partition_point(|time| *time < at.0);
-    let rows = inside(from)..inside(until);
+    let rows = inside(from)..inside(until).max(inside(from));
     minutes.retain_rows(rows);
     if from.0 < first {
-        let mut earlier = stored(snapshot, series, from, Timestamp(first))?;
+        let mut earlier = stored(snapshot, series, from, Timestamp(first).min(until))?;
         if !earlier.is_empty() {
             earlier.append(&minutes);
             minutes = earlier;
         }
     }
     if after < until.0 {
-        minutes.append(&stored(snapshot, series, Timestamp(after), until)?);
+        minutes.append(&stored(snapshot, series, Timestamp(after).max(from), until)?);
     }
     Ok(minutes)
 }
@@ -329,10 +397,7 @@ fn touched_minutes(
 /// Returns the half-open range from the start of the first minute's hour to the end of the last
 /// minute's hour.
 pub(crate) fn touched_hours(venue: &Venue, minutes: RangeInclusive<i64>) -> (Timestamp, Timestamp) {
-    let hour = |at: i64| match (Grain::Minute60.period(), venue.slot(Timestamp(at))) {
-        (Period::Clock(minutes), Some(slot)) => slot.bucket(minutes, Timestamp(at)),
-        _ => (Timestamp(at), Timestamp(at + 60)),
-    };
+    let hour = |at: i64| range_of(venue, Grain::Minute60, Timestamp(at));
     (hour(*minutes.start()).0, hour(*minutes.end()).1)
 }
 

@@ -57,6 +57,7 @@ impl Preview<'_> {
         let table = match files::open(path, self.venues, &self.options.read) {
             Ok(table) => table,
             Err(error) => {
+                report.lacks_symbol = error.problem.lacks_symbol();
                 report.outcome = Outcome::Failed(error.problem.to_string());
                 return Ok(report);
             }

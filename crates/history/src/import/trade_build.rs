@@ -7,7 +7,7 @@ use market::{Candles, ClassShares, Date, Grain, Symbol, TradeCandles};
 use store::{ImportId, Lane, Reader, Series, Snapshot, TradeDay, TradeSizes, Writer};
 
 use super::flush::FileNo;
-use super::lay::{LayError, OnDamage, Part, lay};
+use super::lay::{LayError, OnDamage, Part, RollUps, lay};
 use super::trade_lay::load;
 use super::{Context, ImportError};
 use crate::lane_of;
@@ -95,7 +95,7 @@ fn write(
         let laid = {
             let snapshot = reader.snapshot()?;
             let part = Part { series: series.clone(), candles };
-            lay(&snapshot, venue, part, block_rows, OnDamage::of(context.options))
+            lay(&snapshot, venue, part, (block_rows, RollUps::All), OnDamage::of(context.options))
         };
         let laid = match laid {
             Ok(laid) => laid,

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use block::{TRADE_ROWS_MAX, TradeBlock, encode_trades};
 use market::{Date, Symbol, Timestamp, Trades};
-use store::{BlockEntry, NewBlock, Snapshot, StoreError};
+use store::{BlockEntry, NewBlock, StoreError, View};
 
 use super::ImportError;
 use super::flush::FileNo;
@@ -18,7 +18,7 @@ const BLOCK_ROWS: usize = 16_384;
 const _: () = assert!(BLOCK_ROWS <= TRADE_ROWS_MAX);
 
 /// New trades of one symbol and day from one file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TradePart {
     pub(crate) symbol: Symbol,
     pub(crate) day: Date,
@@ -41,6 +41,8 @@ pub(crate) struct LaidTrades {
     /// Number of leading blocks that stay unchanged, and the blocks that follow them. `None` if
     /// nothing changes.
     pub(crate) write: Option<(usize, Vec<NewBlock>)>,
+    /// Version of the store from which the stored trades were read.
+    pub(crate) version: i64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +53,7 @@ pub(crate) struct TradeCounts {
 }
 
 pub(crate) fn lay_trades(
-    snapshot: &Snapshot<'_>,
+    snapshot: &View,
     file: FileNo,
     part: TradePart,
     on_damage: OnDamage,
@@ -75,14 +77,14 @@ pub(crate) fn lay_trades(
     let (merged, counts) = merge(&stored, new, continues);
     let changes = counts.added > 0 || counts.replaced > 0;
     let write = changes.then(|| encode(&symbol, &merged)).transpose()?.map(|blocks| (retained, blocks));
-    let (first, last) = (Timestamp(first), Timestamp(last));
-    Ok(Some(LaidTrades { file, symbol, day, rows, first, last, counts, write }))
+    let (first, last, version) = (Timestamp(first), Timestamp(last), snapshot.version()?);
+    Ok(Some(LaidTrades { file, symbol, day, rows, first, last, counts, write, version }))
 }
 
 /// Adds trades to the trades of a day. Within a second, new trades follow the stored ones. Returns
 /// the number of leading blocks that remain unchanged, and the blocks that follow them.
 pub(crate) fn add(
-    snapshot: &Snapshot<'_>,
+    snapshot: &View,
     symbol: &Symbol,
     day: Date,
     new: &Trades,
@@ -100,13 +102,13 @@ pub(crate) fn add(
 }
 
 /// Returns the stored trades of a day.
-pub(crate) fn of_day(snapshot: &Snapshot<'_>, symbol: &Symbol, day: Date) -> Result<Trades, ImportError> {
+pub(crate) fn of_day(snapshot: &View, symbol: &Symbol, day: Date) -> Result<Trades, ImportError> {
     let entries = stored_blocks(snapshot, symbol, day, OnDamage::Stop)?;
     load(snapshot, symbol, &entries, OnDamage::Stop)
 }
 
 fn stored_blocks(
-    snapshot: &Snapshot<'_>,
+    snapshot: &View,
     symbol: &Symbol,
     day: Date,
     on_damage: OnDamage,
@@ -120,7 +122,7 @@ fn stored_blocks(
 
 /// Decodes trade blocks. With [`OnDamage::Drop`], damaged blocks are skipped.
 pub(crate) fn load(
-    snapshot: &Snapshot<'_>,
+    snapshot: &View,
     symbol: &Symbol,
     entries: &[BlockEntry],
     on_damage: OnDamage,

@@ -21,9 +21,10 @@ use crate::adjustment;
 use crate::import::ImportError;
 use crate::import::changes::Changes;
 use crate::import::context::QUARANTINE_MAX;
-use crate::import::lay::{self, BLOCK_ROWS, Laid, LayError, OnDamage, Part, RUNNING_ROWS};
+use crate::import::lay::{self, BLOCK_ROWS, Laid, LayError, OnDamage, Part, RUNNING_ROWS, RollUps};
 use crate::import::trade_lay;
 use crate::lane_of;
+use crate::roll_ups::range_of;
 
 /// Number of candles of the short block at the end of a series, which is fast to encode.
 pub(super) const SHORT_ROWS: usize = RUNNING_ROWS;
@@ -167,6 +168,10 @@ impl Merger {
 
         let (mut series, trades, mut contributions) = gather(&self.venues, &commits);
         let trades = lay_trades(&snapshot, &self.venues, trades, &mut series, &mut contributions)?;
+        for minute in due.iter().filter(|minute| is_hour_over(&self.venues, minute, now)) {
+            // Without new rows, only the missing roll-ups of the series are added.
+            series.entry(series_of(minute)).or_default();
+        }
         let (laid, mut ends) = lay_all(&snapshot, &self.venues, &mut self.tails, series, &mut contributions)?;
         let has_days = laid.iter().any(|part| part.series.grain == Grain::Day);
         drop(snapshot);
@@ -204,6 +209,16 @@ impl Merger {
         self.tails.committed(after, ends);
         Ok(Merged { through, has_changed: true, has_more, next_final })
     }
+}
+
+/// Returns whether the hour of a minute has ended, after which its roll-ups do not change.
+fn is_hour_over(venues: &Venues, minute: &PartialMinute, now: Timestamp) -> bool {
+    let (_, end) = range_of(venues.of(minute.symbol.market()), Grain::Minute60, minute.at);
+    end <= now
+}
+
+fn series_of(minute: &PartialMinute) -> Series {
+    Series { symbol: minute.symbol.clone(), grain: Grain::Minute, lane: minute.lane }
 }
 
 /// Returns the last number that the batches reserve for the pushes of each security.
@@ -413,15 +428,22 @@ fn lay_all(
     for (series, gathered) in series {
         let venue = venues.of(series.symbol.market());
         let candles: Candles = gathered.candles.values().copied().collect();
+        if candles.is_empty() {
+            tails.forget(&series);
+        }
         let laid = match tails.lay(snapshot, venue, &series, &candles) {
             Ok(Some(LaidTail { tail, changes })) => {
                 ends.push(tail);
                 Ok((Laid { changes, ..Laid::default() }, Some(ends.len() - 1)))
             }
+            Ok(None) if candles.is_empty() => {
+                lay::complete_roll_ups(snapshot, venue, &series, SHORT_ROWS).map(|laid| (laid, None))
+            }
             Ok(None) => {
                 let block_rows = block_rows(snapshot, &series, &candles)?;
                 let part = Part { series: series.clone(), candles };
-                lay::lay(snapshot, venue, part, block_rows, OnDamage::Stop).map(|laid| (laid, None))
+                let size = (block_rows, RollUps::BeforeNewestHour);
+                lay::lay(snapshot, venue, part, size, OnDamage::Stop).map(|laid| (laid, None))
             }
             Err(error) => Err(error),
         };
@@ -644,8 +666,10 @@ mod tests {
             let volumes: Vec<(i64, i64)> = minutes.iter().map(|of| (of.time.0, of.volume)).collect();
             assert_eq!(volumes, expected.clone().into_iter().collect::<Vec<_>>(), "merge {merges}");
             for grain in Grain::ROLLED_UP {
-                let folded = fold::fold(venue, grain.period(), &minutes).unwrap();
-                assert_eq!(stored(grain), folded, "merge {merges} {grain:?}");
+                let mut folded = fold::fold(venue, grain.period(), &minutes).unwrap();
+                let rolled = stored(grain);
+                folded.truncate(rolled.len());
+                assert_eq!(rolled, folded, "merge {merges} {grain:?}");
             }
             let partial: Vec<i64> =
                 snapshot.partial_minutes(&symbol).unwrap().iter().map(|minute| minute.at.0).collect();

@@ -1,22 +1,26 @@
 //! The decoded last blocks of the series that receive rows, so that a merge neither reads nor
 //! decodes them again. The cache is valid only while the store has the version that the last merge
 //! has produced. A row that changes more than the last block, such as a correction of an earlier
-//! day, is merged by `import/lay.rs`.
+//! day, or that changes a stored roll-up, is merged by `import/lay.rs`. The roll-ups of the newest
+//! hour are not stored (`roll_ups.rs`), so most rows change no stored roll-up.
 
 use std::collections::{BTreeMap, HashMap};
 
-use market::{Candles, Grain, Timestamp, Venue, fold};
+use market::{Candles, Grain, Timestamp, Venue};
 use store::{Batch, BlockEntry, NewBlock, PartialMinute, Series, Snapshot, TailChange};
 
 use super::IngestError;
 use super::merge::SHORT_ROWS;
-use crate::import::ImportError;
 use crate::import::changes::Changes;
 use crate::import::lay::{self, LayError, OnDamage};
 use crate::import::merge::merge;
+use crate::roll_ups::range_of;
 
 /// Maximum number of decoded candles, about 80 MB.
 const ROWS_MAX: usize = 1_000_000;
+/// Maximum volume of a minute. The sum of an hour of such minutes does not overflow, so no roll-up
+/// has to be computed before the minutes are stored.
+const VOLUME_MAX: i64 = i64::MAX / 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Tails {
@@ -26,26 +30,18 @@ pub(super) struct Tails {
     series: HashMap<Series, Tail>,
 }
 
-/// The last blocks of a one-minute series and of its roll-ups.
+/// The last block of a one-minute series.
 #[derive(Debug)]
 pub(super) struct Tail {
-    minutes: LastBlock,
-    /// One-minute candles before the block, starting at the first hour of the block. The roll-ups
-    /// of that hour include them.
-    before: Candles,
-    /// In the order of [`Grain::ROLLED_UP`].
-    rolled: Vec<LastBlock>,
-    /// The stored minutes that are not final, with the time when each becomes final.
-    partial: BTreeMap<i64, Timestamp>,
-}
-
-#[derive(Debug)]
-struct LastBlock {
     series: Series,
     entry: BlockEntry,
     candles: Candles,
     /// The new block, if rows have changed it.
     new: Option<NewBlock>,
+    /// Minutes stamped here or later are in no stored roll-up.
+    rolled_until: Timestamp,
+    /// The stored minutes that are not final, with the time when each becomes final.
+    partial: BTreeMap<i64, Timestamp>,
 }
 
 /// A tail after rows were merged into it in memory.
@@ -83,14 +79,19 @@ impl Tails {
         series: &Series,
         minutes: &Candles,
     ) -> Result<Option<LaidTail>, LayError> {
-        if series.grain != Grain::Minute {
+        if series.grain != Grain::Minute || minutes.is_empty() {
             return Ok(None);
         }
         let tail = match self.series.remove(series) {
             Some(tail) => Some(tail),
             None => Tail::read(snapshot, venue, series)?,
         };
-        tail.map_or(Ok(None), |tail| tail.lay(venue, minutes))
+        tail.map_or(Ok(None), |tail| tail.lay(minutes))
+    }
+
+    /// Removes a series whose stored roll-ups change.
+    pub(super) fn forget(&mut self, series: &Series) {
+        self.series.remove(series);
     }
 
     /// Marks the stored minutes up to `minute` as final.
@@ -103,59 +104,67 @@ impl Tails {
 
     /// Stores the result of a committed merge. `version` is the version of the store after it.
     pub(super) fn committed(&mut self, version: i64, laid: Vec<Tail>) {
-        let of_merge: usize = laid.iter().map(Tail::rows).sum();
-        if self.series.values().map(Tail::rows).sum::<usize>() + of_merge > ROWS_MAX {
+        let rows = |tail: &Tail| tail.candles.len();
+        let of_merge: usize = laid.iter().map(rows).sum();
+        if self.series.values().map(rows).sum::<usize>() + of_merge > ROWS_MAX {
             // Drop the series without new rows to make room.
             self.series.clear();
         }
         self.version = Some(version);
         if of_merge <= ROWS_MAX {
-            self.series.extend(laid.into_iter().map(|tail| (tail.minutes.series.clone(), tail)));
+            self.series.extend(laid.into_iter().map(|tail| (tail.series.clone(), tail)));
         }
     }
 }
 
 impl Tail {
-    /// Reads the end of a series. Returns `None` if the series is empty, or has only full blocks.
+    /// Reads the end of a series. Returns `None` if the series is empty, if its last block is not
+    /// short, or if the sum of an hour may overflow.
     fn read(snapshot: &Snapshot<'_>, venue: &Venue, series: &Series) -> Result<Option<Tail>, LayError> {
-        let Some(minutes) = LastBlock::read(snapshot, series.clone())? else { return Ok(None) };
-        let first = minutes.entry.first;
-        let (hour, _) = lay::touched_hours(venue, first.0..=first.0);
-        let before = lay::stored(snapshot, series, hour, first)?;
-        let mut rolled = Vec::with_capacity(Grain::ROLLED_UP.len());
-        for grain in Grain::ROLLED_UP {
-            let Some(block) = LastBlock::read(snapshot, Series { grain, ..series.clone() })? else {
-                return Ok(None);
-            };
-            rolled.push(block);
+        let last = snapshot.blocks_back(series, Timestamp(i64::MAX), 1)?.last().copied();
+        let Some(entry) = last.filter(|entry| (entry.rows as usize) < SHORT_ROWS) else { return Ok(None) };
+        let candles = lay::load(snapshot, series, &[entry], OnDamage::Stop)?;
+        let (hour, _) = lay::touched_hours(venue, entry.first.0..=entry.first.0);
+        let before = lay::stored(snapshot, series, hour, entry.first)?;
+        if !before.volume.iter().chain(&candles.volume).all(|volume| *volume <= VOLUME_MAX) {
+            return Ok(None);
         }
+        let all = snapshot.series_of(&series.symbol)?;
+        let rolled = all
+            .iter()
+            .filter(|info| info.series.lane == series.lane && Grain::ROLLED_UP.contains(&info.series.grain));
+        let rolled_until = rolled.map(|info| range_of(venue, info.series.grain, info.last).1).max();
         let partial = snapshot.partial_minutes(&series.symbol)?.into_iter();
         let partial =
             partial.filter(|minute| minute.lane == series.lane).map(|minute| (minute.at.0, minute.final_at));
-        Ok(Some(Tail { minutes, before, rolled, partial: partial.collect() }))
+        Ok(Some(Tail {
+            series: series.clone(),
+            entry,
+            candles,
+            new: None,
+            rolled_until: rolled_until.unwrap_or(Timestamp(i64::MIN)),
+            partial: partial.collect(),
+        }))
     }
 
-    /// Merges minutes into the last blocks. Returns `None` if the minutes do not fit there.
-    fn lay(mut self, venue: &Venue, new: &Candles) -> Result<Option<LaidTail>, LayError> {
-        let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else { return Ok(None) };
-        let (from, until) = lay::touched_hours(venue, *first..=*last);
-        if *first < self.minutes.entry.first.0 {
+    /// Merges minutes into the block. Returns `None` if they fill it, begin before it, or change a
+    /// stored roll-up.
+    fn lay(mut self, new: &Candles) -> Result<Option<LaidTail>, LayError> {
+        let from = self.entry.first.max(self.rolled_until);
+        let fits = new.time.first().is_some_and(|first| *first >= from.0);
+        if !fits || new.volume.iter().any(|volume| *volume > VOLUME_MAX) {
             return Ok(None);
         }
-        let Some(changes) = self.minutes.put(new.clone())? else { return Ok(None) };
-        if self.minutes.new.is_none() {
-            return Ok(Some(LaidTail { tail: self, changes }));
+        let merged = merge(std::mem::take(&mut self.candles), new.clone(), None);
+        let rows = merged.candles.len();
+        if rows >= SHORT_ROWS {
+            return Ok(None);
         }
-        let all = self.before.iter().chain(self.minutes.candles.iter());
-        let mut rolled: Candles = all.filter(|minute| (from..until).contains(&minute.time)).collect();
-        for (grain, block) in Grain::ROLLED_UP.into_iter().zip(&mut self.rolled) {
-            rolled = fold::fold(venue, grain.period(), &rolled)
-                .map_err(|source| LayError::Overflow { series: self.minutes.series.clone(), source })?;
-            if block.put(rolled.clone())?.is_none() {
-                return Ok(None);
-            }
+        if !merged.changes_nothing() {
+            self.new = Some(lay::encode(&self.series, &merged.candles, 0..rows)?);
         }
-        Ok(Some(LaidTail { tail: self, changes }))
+        self.candles = merged.candles;
+        Ok(Some(LaidTail { tail: self, changes: merged.changes }))
     }
 
     /// Marks minutes up to a stamp as final. Returns whether at least one of them was not final
@@ -169,56 +178,19 @@ impl Tail {
     pub(super) fn put_partial(&mut self, minute: &PartialMinute) -> bool {
         self.partial.insert(minute.at.0, minute.final_at) != Some(minute.final_at)
     }
-
-    fn blocks(&self) -> impl Iterator<Item = &LastBlock> {
-        std::iter::once(&self.minutes).chain(&self.rolled)
-    }
-
-    fn rows(&self) -> usize {
-        self.before.len() + self.blocks().map(|block| block.candles.len()).sum::<usize>()
-    }
-}
-
-impl LastBlock {
-    fn read(snapshot: &Snapshot<'_>, series: Series) -> Result<Option<LastBlock>, ImportError> {
-        let last = snapshot.blocks_back(&series, Timestamp(i64::MAX), 1)?.last().copied();
-        let Some(entry) = last.filter(|entry| (entry.rows as usize) < SHORT_ROWS) else { return Ok(None) };
-        let candles = lay::load(snapshot, &series, &[entry], OnDamage::Stop)?;
-        Ok(Some(LastBlock { series, entry, candles, new: None }))
-    }
-
-    /// Merges candles into the block. Returns `None` if they begin before it or fill it.
-    fn put(&mut self, new: Candles) -> Result<Option<Changes>, ImportError> {
-        if new.time.first().is_some_and(|first| *first < self.entry.first.0) {
-            return Ok(None);
-        }
-        let merged = merge(std::mem::take(&mut self.candles), new, None);
-        let rows = merged.candles.len();
-        if rows >= SHORT_ROWS {
-            return Ok(None);
-        }
-        if !merged.changes_nothing() {
-            self.new = Some(lay::encode(&self.series, &merged.candles, 0..rows)?);
-        }
-        self.candles = merged.candles;
-        Ok(Some(merged.changes))
-    }
 }
 
 /// Writes the changed blocks.
 pub(super) fn write(batch: &mut Batch<'_>, laid: &mut [Tail]) -> Result<(), IngestError> {
-    let blocks = laid.iter().flat_map(Tail::blocks);
-    let changes = blocks.filter_map(|LastBlock { series, entry, new, .. }| {
+    let changes = laid.iter().filter_map(|Tail { series, entry, new, .. }| {
         new.as_ref().map(|new| TailChange { series, old: *entry, new })
     });
     let mut entries = batch.replace_tails(&changes.collect::<Vec<_>>())?.into_iter();
     for tail in laid {
-        for block in std::iter::once(&mut tail.minutes).chain(&mut tail.rolled) {
-            if block.new.take().is_some()
-                && let Some(entry) = entries.next()
-            {
-                block.entry = entry;
-            }
+        if tail.new.take().is_some()
+            && let Some(entry) = entries.next()
+        {
+            tail.entry = entry;
         }
     }
     Ok(())

@@ -229,8 +229,6 @@ fn the_documented_examples_are_imported() {
     let of =
         |symbol: &str| files::ReadOptions { symbol: Some(symbol.parse().unwrap()), ..Default::default() };
     let region = files::ReadOptions { region: Some(market::Region::Us), ..Default::default() };
-    let lots =
-        files::ReadOptions { scale: "volume=100,turnover=1000".parse().unwrap(), ..Default::default() };
     let plain = files::ReadOptions::default;
     let examples = [
         ("us_dates.csv", plain(), 2),
@@ -245,7 +243,7 @@ fn the_documented_examples_are_imported() {
         ("alpaca.csv", plain(), 2),
         ("nasdaq.csv", of("AAPL.US"), 2),
         ("investing.csv", of("AAPL.US"), 2),
-        ("tushare.csv", lots, 2),
+        ("tushare.csv", plain(), 2),
         ("futu.csv", plain(), 2),
         ("sdk.csv", plain(), 2),
         ("duckdb.csv", plain(), 2),

@@ -18,6 +18,7 @@ mod plans;
 mod pushes;
 mod quotes;
 mod reference;
+mod roll_ups;
 mod rules_d6_sessions;
 mod rules_f_adjusted;
 mod rules_g_paging;

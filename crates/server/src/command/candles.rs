@@ -4,6 +4,7 @@
 
 use access::Permit;
 use bytes::Bytes;
+use collect::Wants;
 use history::{
     Adjust, Anchor, Answer, AsOf, COUNT_MAX, Direction, HistoryError, Paged, Paging, Plan, Query, Select,
     Sessions, Slices,
@@ -34,11 +35,17 @@ struct CandleQuestion {
     query: Query,
     /// Plan of the query, if it was computed before the request moved to a worker thread.
     plan: Option<Plan>,
+    /// Limits of a response over HTTP.
+    paging: Option<Paging>,
 }
 
 impl CandleQuestion {
     fn new(query: Query) -> CandleQuestion {
-        CandleQuestion { query, plan: None }
+        CandleQuestion { query, plan: None, paging: None }
+    }
+
+    fn wants(&self) -> Wants<'_> {
+        Wants::Candles { query: &self.query, paging: self.paging }
     }
 
     /// Restricts the query to candles after the account's history floor, and drops overnight
@@ -250,6 +257,10 @@ impl Command for LatestCandles {
         Subject::Security(&self.0.query.symbol)
     }
 
+    fn wants(&self) -> Wants<'_> {
+        self.0.wants()
+    }
+
     fn narrow(&mut self, caller: &Caller, floors: FloorTable) {
         self.0.narrow(caller, floors);
     }
@@ -311,6 +322,10 @@ impl Command for HistoryCandles {
         Subject::Security(&self.0.query.symbol)
     }
 
+    fn wants(&self) -> Wants<'_> {
+        self.0.wants()
+    }
+
     fn narrow(&mut self, caller: &Caller, floors: FloorTable) {
         self.0.narrow(caller, floors);
     }
@@ -337,6 +352,11 @@ impl HistoryCandles {
     /// Creates the command from a query that was not decoded from a message.
     pub(crate) fn new(query: Query) -> HistoryCandles {
         HistoryCandles(CandleQuestion::new(query))
+    }
+
+    /// Creates the command for a response over HTTP.
+    pub(crate) fn paged(query: Query, paging: Paging) -> HistoryCandles {
+        HistoryCandles(CandleQuestion { paging: Some(paging), ..CandleQuestion::new(query) })
     }
 
     /// Returns candles in columns, possibly more than one protocol response may hold, together with

@@ -2,6 +2,7 @@
 //! link the three, so a query can only be answered with the response of its own command.
 
 use access::Permit;
+use collect::Wants;
 use market::{FloorTable, Symbol};
 
 use crate::caller::Caller;
@@ -27,6 +28,11 @@ pub(crate) trait Command: Sized + Send + 'static {
 
     /// Returns the subject of the query, which determines the rights that the caller needs.
     fn subject(&self) -> Subject<'_>;
+
+    /// Returns the data that the query reads, which may be requested from the source of a mirror.
+    fn wants(&self) -> Wants<'_> {
+        Wants::Nothing
+    }
 
     /// Removes data that the account may not see from the query, so that the request is answered
     /// with less data instead of being refused. `caller.overnight` is set only if the account has

@@ -2,6 +2,7 @@
 //! candles.
 
 use access::Permit;
+use collect::Wants;
 use history::{AsOf, HistoryError, Quote, SessionQuote, SessionState, Sessions};
 use market::{Price, Region, Symbol};
 use store::{Security, StoreError};
@@ -152,6 +153,10 @@ impl Command for StaticInfo {
 
     fn subject(&self) -> Subject<'_> {
         Subject::Open
+    }
+
+    fn wants(&self) -> Wants<'_> {
+        Wants::Statics(&self.symbols)
     }
 
     /// Omits unknown securities and preserves the request order.

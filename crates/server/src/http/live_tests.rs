@@ -490,3 +490,35 @@ async fn a_request_waits_at_most_thirty_seconds_for_the_clock_of_its_world() {
     let text = waiting.read(r#""code""#, 1).await;
     assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
 }
+
+#[tokio::test]
+async fn the_pushes_of_the_next_minute_are_precomputed() {
+    let (site, _dir) = site();
+    let ann = account(&site, "ann");
+    let mut far = Far::open(&site, &bearer(&ann), "700.HK,AAPL.US").await;
+    far.read("event: quote", 2).await;
+    assert_eq!(pushes::prepare(&site.core).unwrap(), None);
+    let read = site.core.store.blocks_read();
+    step(&site, OPEN + 59);
+    step(&site, OPEN + 60);
+    assert_eq!(site.core.store.blocks_read(), read, "the movement reads no candles");
+    let text = far.read("event: trades", 2).await;
+    let quote = r#""last_done":"301.000","open":"300.000","high":"302.000","low":"299.000","timestamp":1773797459,"volume":10000,"turnover":"3005000.000""#;
+    assert!(text.contains(quote), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watchlist_changed_by_another_process_is_reported() {
+    let (site, _dir) = site();
+    let mut jobs = jobs::of_server(&site.core, &Links::default(), None, &Settings::default());
+    jobs.retain(|job| job.name == JobName::PaperListeners);
+    let jobs = jobs::Runner::start(&site.core, jobs);
+    let ann = account(&site, "ann");
+    let mut far = Far::open(&site, &bearer(&ann), "700.HK").await;
+    far.read("event: quote", 1).await;
+    // Like the command line, this does not notify the stream.
+    let name = access::WatchlistName::parse("lists").unwrap();
+    site.core.access.create_watchlist(ann.account_id, &name, &[], NOW).unwrap();
+    far.read(r#"{"changed":["watchlists"]}"#, 1).await;
+    jobs.stop().await;
+}

@@ -137,8 +137,13 @@ fn look(
     Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(LOOK_PAUSE))))
 }
 
+/// Maximum number of accounts whose watchlists are compared per run.
+const WATCHLISTS_MAX: usize = 64;
+
+/// Detects changes by other processes to the orders and watchlists of accounts that a connection or
+/// a stream follows.
 pub(super) fn follow(core: &Arc<Core>) -> Job {
-    let core = core.clone();
+    let (core, last) = (core.clone(), AtomicI64::new(0));
     Job {
         name: JobName::PaperListeners,
         place: RunsOn::EveryServer,
@@ -147,6 +152,12 @@ pub(super) fn follow(core: &Arc<Core>) -> Job {
         demand: Arc::new(Notify::new()),
         work: Arc::new(move |_| {
             core.paper.follow_all(&core.listeners.accounts())?;
+            let news = core.listeners.news();
+            let after = AccountId(last.load(Ordering::Acquire));
+            for account in news.watchlist_accounts(after, WATCHLISTS_MAX) {
+                news.saw_watchlists(account, &core.access.watchlists(account)?);
+                last.store(account.0, Ordering::Release);
+            }
             Ok(Progress::Done)
         }),
     }

@@ -23,7 +23,9 @@ pub(super) fn publish(core: &Arc<Core>) -> Job {
         demand,
         work: Arc::new(move |_| {
             let published = pushes::publish(&core)?;
-            let wait = published.next.and_then(|next| core.time_until(next));
+            let again = pushes::prepare(&core)?;
+            let next = published.next.and_then(|next| core.time_until(next));
+            let wait = next.into_iter().chain(again).min();
             Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
         }),
     }

@@ -2,6 +2,7 @@
 //! this state.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
 
 use feed::{Due, QuotePush};
 use market::{Session, Symbol, Timestamp};
@@ -30,12 +31,15 @@ pub(crate) struct Publisher {
     /// Hash of the pushes of a world since its last step.
     pub(crate) hash: PushHash,
     pub(crate) ahead: Ahead,
+    /// When pushes were last precomputed for the server's clock.
+    pub(crate) prepared: Option<Instant>,
     /// Number of movements of the server's clock.
     pub(crate) steps: u64,
 }
 
-/// Precomputed pushes that are due after the last published instant, in order. Only worlds
-/// precompute pushes, because a world takes many small steps.
+/// Precomputed pushes that are due after the last published instant, in order. A world precomputes
+/// pushes, because it takes many small steps. The server precomputes those of the next minute of
+/// its set clock in advance, so that a movement begins with sending.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
     /// The securities of `dues`.

@@ -148,30 +148,6 @@ impl Subscriptions {
         (u32::try_from(used.len()).unwrap_or(u32::MAX), new.len())
     }
 
-    /// Returns the number of securities to which streams of an account subscribe on this server,
-    /// but no connection of the account does: the number of all these securities, and the number of
-    /// those that a request does not name.
-    pub(crate) fn of_streams(&self, account: AccountId, requested: &[Symbol]) -> (usize, usize) {
-        let of = |streams: bool| {
-            let ids = self.of_account(account).filter(move |id| is_stream(*id) == streams);
-            ids.flat_map(|id| {
-                self.registry.list(id).map(|(symbol, _)| symbol).chain(self.registry.waiting(id))
-            })
-        };
-        let of_connections: BTreeSet<&Symbol> = of(false).collect();
-        let only: BTreeSet<&Symbol> = of(true).filter(|symbol| !of_connections.contains(symbol)).collect();
-        (only.len(), only.iter().filter(|symbol| !requested.contains(symbol)).count())
-    }
-
-    /// Returns the securities of a request that exceed the account's limit, in ascending order.
-    /// Symbols in ascending order use up the limit.
-    pub(crate) fn over_limit(&self, account: AccountId, symbols: &[Symbol], limit: u32) -> Vec<Symbol> {
-        let used = self.used(account);
-        let new: BTreeSet<&Symbol> = symbols.iter().filter(|symbol| !used.contains(symbol)).collect();
-        let room = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(used.len());
-        new.into_iter().skip(room).cloned().collect()
-    }
-
     fn used(&self, account: AccountId) -> BTreeSet<&Symbol> {
         let symbols = self
             .of_account(account)
@@ -426,15 +402,8 @@ impl Subscriptions {
         }
     }
 
-    /// Returns whether any connection subscribes to a push.
-    pub(crate) fn is_wanted(&self, push: &Push) -> bool {
-        let mut recipients = self.registry.recipients(push.symbol(), push.sub_type());
-        let sees = |id| self.connections.get(&id).is_some_and(|subscriber| subscriber.sees(push.session()));
-        recipients.any(sees)
-    }
-
     /// Queues a push for the subscribers for which `may_get` returns true, and adds them to
-    /// `wakeups`. Returns the number of subscribers that got the push, and the longest queue.
+    /// `wakeups`. The push is encoded if any connection has subscribed to it.
     pub(crate) fn send(
         &mut self,
         push: Push,
@@ -444,19 +413,18 @@ impl Subscriptions {
     ) -> Sent {
         let (session, kind) = (push.session(), push.sub_type());
         let mut sent = Sent::default();
-        let mut encoded: Option<Arc<EncodedPush>> = None;
+        let symbol = push.symbol().clone();
         let mut push = Some(push);
-        let Some(symbol) = push.as_ref().map(|push| push.symbol().clone()) else { return sent };
         for connection in self.registry.recipients(&symbol, kind) {
             let Some(subscriber) = self.connections.get_mut(&connection) else { continue };
-            if !subscriber.sees(session) || !may_get(connection) {
+            if !subscriber.sees(session) {
                 continue;
             }
             // The push is encoded only once, for the first subscriber.
-            if encoded.is_none() {
-                encoded = push.take().map(|push| Arc::new(EncodedPush::new(push, &encode)));
+            if let Some(push) = push.take() {
+                sent.encoded = Some(Arc::new(EncodedPush::new(push, &encode)));
             }
-            let Some(encoded) = &encoded else { break };
+            let Some(encoded) = sent.encoded.as_ref().filter(|_| may_get(connection)) else { continue };
             // A closed or slow connection removes its own subscriptions.
             if let Ok(waiting) = subscriber.mailbox.put_quote(encoded, wakeups) {
                 sent.count += 1;
@@ -522,7 +490,9 @@ impl Subscriptions {
 /// The result of sending a push.
 #[derive(Debug, Default)]
 pub(crate) struct Sent {
+    /// Number of subscribers that got the push.
     pub(crate) count: usize,
+    pub(crate) encoded: Option<Arc<EncodedPush>>,
     pub(crate) longest_queue: usize,
     /// The mailbox with the longest queue.
     pub(crate) slowest: Option<Mailbox>,

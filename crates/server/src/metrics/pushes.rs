@@ -1,4 +1,4 @@
-//! Counters of live pushes. A push is counted once for all its recipients.
+//! Counters of live pushes. A push to several clients counts once for each.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -23,7 +23,7 @@ use crate::live::{Live, SlowReaders};
 use crate::market_clock::ClockSpeed;
 use crate::refusal::Refusal;
 use crate::worlds::World;
-pub(crate) use replay::{PublishError, publish, publish_step, published_until};
+pub(crate) use replay::{PublishError, prepare, publish, publish_step, published_until};
 pub(crate) use request::{SubscriptionRequest, answer, is_subscription};
 pub(crate) use stream::{EventStream, StreamCredentials, StreamHandle, open};
 

@@ -2,6 +2,7 @@
 //! candles between the last published instant and now.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use access::Demand;
 use feed::{Arrival, ConnectionId, Due, FirstPush, Push, QuotePush, SubType, SubTypes};
@@ -26,10 +27,14 @@ use crate::worlds::{PushHash, World};
 /// Length in seconds of the parts into which a long movement is split, so that it does not read
 /// years of candles into memory.
 const WINDOW: i64 = 86_400;
+/// Maximum number of minutes, over all securities, whose pushes a world precomputes: about 4 MB.
+const AHEAD_MINUTES_MAX: i64 = 3_000;
 const MICROSECONDS: i64 = 1_000_000;
 /// Maximum number of attempts to read the states of newly subscribed securities. An attempt is
 /// repeated if a batch was merged in the meantime.
 const LOADS_MAX: usize = 4;
+/// Minimum interval at which pushes are precomputed, because the subscriptions may change often.
+const PREPARE_EVERY: Duration = Duration::from_millis(500);
 /// Number of free entries that repeated pushes leave in the queue of a new subscriber, mainly for
 /// the first pushes of a request.
 pub(super) const RESENT_ROOM: usize = 596;
@@ -94,6 +99,20 @@ pub(crate) fn publish(core: &Core) -> Result<Published, PublishError> {
         channel.live.wake_streams();
     }
     Ok(published)
+}
+
+/// Precomputes the pushes of the next minute of the server's clock, if the clock is set. Returns how
+/// long to wait until this may be done. Blocks on disk I/O.
+pub(crate) fn prepare(core: &Core) -> Result<Option<Duration>, PublishError> {
+    let channel = Channel::of_server(core);
+    let AsOf::Replay(_) = channel.as_of() else { return Ok(None) };
+    let mut publisher = channel.live.publisher();
+    let since = publisher.prepared.map(|at| at.elapsed());
+    if let Some(wait) = since.and_then(|since| PREPARE_EVERY.checked_sub(since)) {
+        return Ok(Some(wait));
+    }
+    publisher.prepare(&channel)?;
+    Ok(None)
 }
 
 /// Returns the instant up to which everything was published in a world, or `None` if no connection of
@@ -182,6 +201,23 @@ impl Publisher {
         self.next = known.chain([next_minute(now)]).min();
         published.next = self.next;
         Ok(published)
+    }
+
+    /// Precomputes the pushes of the minute after the last published instant.
+    fn prepare(&mut self, core: &Channel<'_>) -> Result<(), PublishError> {
+        let Some(from) = self.until else { return Ok(()) };
+        let symbols: Vec<Symbol> = core.live.subscriptions().registry.symbols().cloned().collect();
+        let through = next_minute(from);
+        core.with_reader(|reader| {
+            let version = reader.version()?;
+            if !symbols.is_empty() && !self.ahead.knows(&symbols, version, through) {
+                self.ahead = read_ahead(core, reader, &symbols, (from, through))?;
+                self.ahead.version = version;
+                self.prepared = Some(Instant::now());
+            }
+            Ok::<_, HistoryError>(())
+        })?;
+        Ok(())
     }
 
     /// Returns the pushes of a window in the order of instant, phase and security.
@@ -406,7 +442,8 @@ impl Publisher {
         if due.is_unreachable {
             core.metrics.pushes.unreachable();
         }
-        let arrivals = self.arrive(core, &due);
+        // Pending subscriptions to the security become active with these pushes.
+        let arrivals = core.live.subscriptions().registry.arrive(&due.symbol);
         for push in due.pushes {
             // The subscriptions are not locked during the wait, because other connections of the
             // world may close.
@@ -417,21 +454,8 @@ impl Publisher {
         }
     }
 
-    /// Adds the pushes to the hash of a world. Returns the connections whose pending subscriptions
-    /// to the security become active with these pushes.
-    fn arrive(&mut self, core: &Channel<'_>, due: &Due) -> Vec<Arrival> {
-        let mut subscriptions = core.live.subscriptions();
-        let arrivals = subscriptions.registry.arrive(&due.symbol);
-        if core.world().is_some() {
-            for push in due.pushes.iter().filter(|push| subscriptions.is_wanted(push)) {
-                let frame = encode(push);
-                self.hash.add(frame.get(header(&frame)..).unwrap_or_default());
-            }
-        }
-        arrivals
-    }
-
-    /// Sends a push. Returns the mailbox of a client that reads too slowly.
+    /// Sends a push, and adds it to the hash of a world if any connection has subscribed to it.
+    /// Returns the mailbox of a client that reads too slowly.
     fn send_one(
         &mut self,
         core: &Channel<'_>,
@@ -457,6 +481,10 @@ impl Publisher {
         let sent = subscriptions.send(push, encode, may_get, &mut wakeups);
         movement.wakeups = wakeups;
         movement.count(kind, &sent);
+        if let Some(encoded) = sent.encoded.as_ref().filter(|_| core.world().is_some()) {
+            let frame = encoded.bytes();
+            self.hash.add(frame.get(header(frame)..).unwrap_or_default());
+        }
         core.metrics.pushes.queued(kind, sent.count);
         // A connection whose pending subscription becomes active gets the current state instead of
         // this push, and later pushes as usual.
@@ -672,10 +700,12 @@ impl Publisher {
     }
 }
 
-/// Returns how many seconds ahead a world precomputes pushes: half an hour for one security, and
-/// less for several, to limit memory.
+/// Returns how many seconds ahead a world precomputes pushes: half an hour, and less for many
+/// securities, to limit memory. Each time, the candles of the day are read and decoded for each
+/// security.
 fn ahead_s(securities: usize) -> i64 {
-    1_800 / i64::try_from(securities).unwrap_or(i64::MAX).max(1)
+    let minutes = AHEAD_MINUTES_MAX / i64::try_from(securities).unwrap_or(i64::MAX).max(1);
+    60 * minutes.clamp(1, 30)
 }
 
 /// Reads the pushes after `from` and up to `through`.

@@ -111,6 +111,7 @@ fn subscribe(core: &Core, request: &SubscriptionRequest) -> Result<Subscriptions
         caller: &request.caller,
         id: ConnectionId(request.connection.number()),
         connection: Some(request.connection),
+        slot: request.connection,
         lineage: Some(request.lineage),
         mailbox: &request.mailbox,
         symbols: &message.symbol,
@@ -128,6 +129,8 @@ pub(super) struct Wish<'a> {
     pub(super) id: ConnectionId,
     /// The connection; `None` for a stream.
     pub(super) connection: Option<access::ConnectionId>,
+    /// The connection or the stream, whose subscriptions count toward the account's limit.
+    pub(super) slot: access::ConnectionId,
     pub(super) lineage: Option<Lineage>,
     pub(super) mailbox: &'a Mailbox,
     pub(super) symbols: &'a [String],
@@ -235,8 +238,8 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
     Ok(response)
 }
 
-/// Counts the securities of a request toward the account's limit, for connections on all nodes.
-/// Returns the securities that exceed the limit, in ascending order, or refuses the request.
+/// Counts the securities of a request toward the account's limit, on all nodes. Returns the
+/// securities that exceed the limit, in ascending order, or refuses the request.
 fn over_limit(
     core: &Channel<'_>,
     permit: &Permit,
@@ -245,35 +248,24 @@ fn over_limit(
 ) -> Result<Vec<Symbol>, Refusal> {
     let (account, limit) = (permit.account().id, permit.account().terms.subscriptions);
     let symbols: Vec<Symbol> = wanted.iter().map(|wanted| wanted.symbol.clone()).collect();
-    // Streams have no slot in the database, and are counted only on this server.
-    let Some(connection) = wish.connection else {
-        return Ok(core.live.subscriptions().over_limit(account, &symbols, limit));
-    };
     let too_many = |used: u32, more: usize| {
         let text = format!("too many subscriptions: {used} of {limit} used, {more} more asked");
         Refusal::TooManySubscriptions(text)
     };
     let is_refused = wish.excess == Excess::Refused;
     let fit = if is_refused { Fit::AllOrNothing } else { Fit::Smallest };
-    // The database counts only the securities of connections, so the securities that only streams
-    // of this server subscribe to are added.
-    let (of_streams, not_requested) = core.live.subscriptions().of_streams(account, &symbols);
-    let count = |securities: usize| u32::try_from(securities).unwrap_or(u32::MAX);
-    let left = limit.saturating_sub(count(not_requested));
     let reserve = |symbols: &[Symbol]| {
-        let reserved = core.access.reserve_subscriptions(account, connection, symbols, (left, fit));
+        let reserved = core.access.reserve_subscriptions(account, wish.slot, symbols, (limit, fit));
         reserved.map_err(|error| Refusal::of_access(&error))
     };
     if is_refused && wish.symbols.len() > SYMBOLS_MAX {
-        let used = reserve(&[])?.used.saturating_add(count(of_streams));
+        let used = reserve(&[])?.used;
         let (_, more) = core.live.subscriptions().securities(account, &symbols);
         return Err(too_many(used, more));
     }
     let reserved = reserve(&symbols)?;
     if is_refused && !reserved.over.is_empty() {
-        let used = reserved.used.saturating_add(count(of_streams));
-        let more = reserved.over.len().saturating_sub(of_streams.saturating_sub(not_requested));
-        return Err(too_many(used, more));
+        return Err(too_many(reserved.used, reserved.over.len()));
     }
     Ok(reserved.over)
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use access::{Demand, Scope, Secret};
+use access::{Connection, Demand, Scope, Secret};
 use bytes::Bytes;
 use feed::{ConnectionId, FirstPush, SubType};
 use market::{Market, Symbol, Timestamp};
@@ -56,6 +56,8 @@ const DELETED: &str = "the world was deleted";
 pub(crate) struct EventStream {
     core: Arc<Core>,
     id: ConnectionId,
+    /// Its subscriptions count toward the limit of the account until this is dropped.
+    slot: Option<Connection>,
     source: Source,
     mailbox: MailboxReader,
     credentials: StreamCredentials,
@@ -187,9 +189,25 @@ pub(crate) fn open(
     let id = stream_id(number);
     let (mailbox, reader) = Mailbox::new(core.limits.push_queue);
     let caller = credentials.caller;
+    let slot = core.access.open_stream(caller.who.account(), &address.to_string(), core.machine_now());
+    let slot = slot.map_err(|error| Refusal::of_access(&error))?;
+    let wish = Wish {
+        connection: None,
+        slot: slot.id(),
+        lineage: None,
+        caller: &caller,
+        id,
+        mailbox: &mailbox,
+        symbols,
+        types: [SubType::Quote, SubType::Trades].into_iter().collect(),
+        first_push: FirstPush::Wanted,
+        excess: Excess::LeftOut,
+        pulls: &[],
+    };
     let mut stream = EventStream {
         core: core.clone(),
         id,
+        slot: Some(slot),
         mailbox: reader,
         credentials,
         begin: Vec::new(),
@@ -207,18 +225,6 @@ pub(crate) fn open(
     if let Source::World(world, _) = &stream.source {
         world.clients.joined(id.0, mailbox.clone(), core.uptime());
     }
-    let wish = Wish {
-        connection: None,
-        lineage: None,
-        caller: &caller,
-        id,
-        mailbox: &mailbox,
-        symbols,
-        types: [SubType::Quote, SubType::Trades].into_iter().collect(),
-        first_push: FirstPush::Wanted,
-        excess: Excess::LeftOut,
-        pulls: &[],
-    };
     subscribe_to(core, &wish)?;
     stream.account = FollowedAccount::of(core, &caller, &mailbox)?;
     let info = StreamInfo { number, account: caller.who.account(), address, since: core.machine_now() };
@@ -377,10 +383,11 @@ impl EventStream {
         self.check = workers.submit(share, move || reason_to_end(&core, &source, id, &credentials)).ok();
     }
 
-    fn leave(&self) {
+    fn leave(&mut self) {
         // A step of a world that waits for this client resumes immediately.
         self.mailbox.shut();
         self.source.live(&self.core).subscriptions().leave(self.id, self.core.uptime());
+        self.slot = None;
         if let Source::World(world, _) = &self.source {
             self.core.worlds.left(world.account, self.id.0);
         }
@@ -478,7 +485,10 @@ impl FollowedAccount {
         let account = core.access.account(id).map_err(|error| Refusal::of_access(&error))?;
         // A browser session in a world has the lists of its owner.
         let owner = account.and_then(|account| account.owner()).filter(|_| caller.who.is_browser());
-        subjects.push(news.follow(owner.unwrap_or(id), Subject::Watchlists, mailbox, None));
+        let owner = owner.unwrap_or(id);
+        subjects.push(news.follow(owner, Subject::Watchlists, mailbox, None));
+        let lists = core.access.watchlists(owner).map_err(|error| Refusal::of_access(&error))?;
+        news.saw_watchlists(owner, &lists);
         Ok(FollowedAccount { subjects, pause_until: None })
     }
 

@@ -12,9 +12,13 @@ use crate::mailbox::Kick;
 use crate::pushes;
 use crate::worlds::{World, WorldError};
 
-/// Reads the rows of all worlds in memory again, and removes worlds that were deleted.
+/// Reads the rows of all worlds in memory again, and removes worlds that were deleted. Counts the
+/// connections of moving worlds to other nodes.
 pub(crate) fn refresh(core: &Core) -> Result<(), WorldError> {
     for world in core.worlds.all() {
+        if world.is_moving() {
+            count_elsewhere(core, &world);
+        }
         // A world that is being changed on this server is skipped, because its row will change.
         if let Some(_changing) = world.try_begin()
             && !follow(core, &world)?
@@ -23,6 +27,16 @@ pub(crate) fn refresh(core: &Core) -> Result<(), WorldError> {
         }
     }
     Ok(())
+}
+
+/// Counts the connections of a moving world to other nodes, because a world pauses when the last
+/// connection to any node is closed. If the database does not respond, the last count is used.
+fn count_elsewhere(core: &Core, world: &World) {
+    let Ok(Some(connections)) = core.access.connections(Some(world.account)) else { return };
+    let elsewhere = connections.iter().filter(|connection| !connection.is_here).count();
+    if world.clients.counted_elsewhere(elsewhere, core.uptime()) {
+        core.worlds.moving.notify_one();
+    }
 }
 
 /// Reads the row of a world before a request, because another node may have moved the world. If the

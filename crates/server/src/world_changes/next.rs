@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use history::{AsOf, HistoryError};
-use market::{Symbol, Timestamp, Venue};
+use market::{Market, Symbol, Timestamp, Venue};
 use store::{JournalHead, Reader};
 use trading::Account;
 use world::TradingHours;
@@ -52,8 +52,9 @@ pub(super) fn next(core: &Core, world: &World, now: Timestamp) -> Result<Option<
     let mut symbols = held(core, world, head.as_ref(), now)?;
     symbols.extend(core.world_lives.known(world.account).map(|live| live.symbols()).unwrap_or_default());
     let wake = head.and_then(|head| head.wake).filter(|wake| *wake > now);
-    let rolls = symbols.iter().filter_map(|symbol| {
-        let venue = core.history.venue(symbol);
+    let markets: BTreeSet<Market> = symbols.iter().map(Symbol::market).collect();
+    let rolls = markets.into_iter().filter_map(|market| {
+        let venue = venues.of(market);
         let day = venue.calendar().after(venue.rolled(now)?)?;
         Some(venue.roll(day)).filter(|roll| *roll > now)
     });

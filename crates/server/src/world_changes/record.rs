@@ -35,9 +35,10 @@ impl World {
 
     /// Returns the digest of all events of the account and all pushes.
     pub(crate) fn digest(&self, core: &Core) -> Result<Hash, WorldError> {
-        // While another thread changes the world, for example in a step, the digest is that of the
-        // lines added so far.
-        if let Ok(_changing) = self.changing.try_lock() {
+        // A movement of the clock may wait for slow clients, so the digest is then that of the lines
+        // added so far. Any other change is short.
+        let changing = if self.has_movement() { self.try_begin() } else { Some(self.begin()) };
+        if changing.is_some() {
             let before = self.log().number;
             self.add_events(core)?;
             if core.worlds.writes_later && self.log().number > before {
@@ -126,4 +127,64 @@ pub(crate) fn note_reads<'a>(core: &Core, caller: &Caller, symbols: impl IntoIte
 /// Schedules a write of the changes.
 pub(super) fn plan_write(core: &Core, world: &World) -> Result<(), WorldError> {
     world.will_write(&core.worlds, &core.access.database())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+
+    use access::{Access, Actor, NewAccount, NewWorld, Present, Terms};
+    use history::{AsOf, History};
+    use market::{Timestamp, Venues};
+    use paper::Opening;
+    use store::{Store, WorldClock};
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_794_708_000);
+
+    #[test]
+    fn a_digest_waits_for_a_short_change() {
+        let dir = tempfile::tempdir().unwrap();
+        Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
+        let store = Store::open(dir.path(), store::Access::Read).unwrap();
+        let access = Access::open(dir.path(), NOW).unwrap();
+        let history = History::new(Venues::built_in().unwrap());
+        let clock = Arc::new(|| AsOf::Live(NOW));
+        let core = Core::new(store, history, access, 0, clock, Arc::new(|| NOW));
+        let ann = NewAccount::named("ann", Terms::default());
+        let ann = core.access.create(&ann, &Actor::Operator, NOW).unwrap();
+        let owner = core.access.account(ann.account_id).unwrap().unwrap();
+        let clock = WorldClock { state: "created".to_owned(), now: NOW, step: 0, digest: [0; 32] };
+        let new = NewWorld {
+            owner: &owner,
+            name: "replay",
+            starts_at: NOW,
+            ends_at: Timestamp(NOW.0 + 60),
+            settings: "",
+            is_limited: false,
+            clock: &clock,
+            worlds_max: 1,
+        };
+        let present = Present { market: NOW, machine: NOW };
+        let created = core.access.create_world(&new, &Actor::Operator, present).unwrap();
+        let account = created.credentials.account_id;
+        let world = core.worlds.of(&core.access.database(), account).unwrap();
+        let moment = core.paper_moment(AsOf::Replay(NOW));
+        core.with_reader(|reader| core.paper.at(account, reader, &moment).open(&Opening::default())).unwrap();
+
+        let changing = world.begin();
+        thread::scope(|scope| {
+            let digest = scope.spawn(|| world.digest(&core).unwrap());
+            for _ in 0..10_000 {
+                if digest.is_finished() {
+                    break;
+                }
+                thread::yield_now();
+            }
+            drop(changing);
+            assert_ne!(digest.join().unwrap(), [0; 32], "the events are in the digest");
+        });
+    }
 }

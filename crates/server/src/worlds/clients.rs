@@ -1,5 +1,6 @@
-//! The clients of a world on this server: open connections and streams, and pending requests. They
-//! decide when a moving clock waits, and when the clock is paused and resumed automatically.
+//! The clients of a world: open connections and streams on this server, the number of connections to
+//! other nodes, and pending requests. They decide when a moving clock waits, and when the clock is
+//! paused and resumed automatically.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,6 +29,8 @@ pub(crate) struct Clients {
 struct State {
     /// Mailboxes of the open connections and streams.
     connections: HashMap<u64, Mailbox>,
+    /// Number of connections to other nodes, counted about once a second while the clock moves.
+    elsewhere: usize,
     /// Whether the last connection was closed since the clock was started.
     is_lost: bool,
     /// Uptime at which the connections count as ready; `None` without connections.
@@ -64,7 +67,7 @@ impl Clients {
     pub(crate) fn joined(&self, connection: u64, mailbox: Mailbox, uptime: Duration) {
         mailbox.keep_all();
         let mut state = self.lock();
-        if state.connections.is_empty() {
+        if !state.has_connections() {
             state.ready_at = Some(uptime + READY_AFTER);
         }
         state.connections.insert(connection, mailbox);
@@ -81,14 +84,29 @@ impl Clients {
     /// Records that a connection was closed. Returns whether it was the last one.
     pub(crate) fn left(&self, connection: u64) -> bool {
         let mut state = self.lock();
-        let is_last = state.connections.remove(&connection).is_some() && state.connections.is_empty();
+        let is_last = state.connections.remove(&connection).is_some() && !state.has_connections();
         if is_last {
-            state.is_lost = true;
-            state.ready_at = None;
+            state.lose();
         }
         drop(state);
         self.reported.notify_all();
         is_last
+    }
+
+    /// Records the number of connections to other nodes. Returns whether the last connection was
+    /// closed, or the first one was opened.
+    pub(crate) fn counted_elsewhere(&self, count: usize, uptime: Duration) -> bool {
+        let mut state = self.lock();
+        let before = state.has_connections();
+        state.elsewhere = count;
+        let after = state.has_connections();
+        match (before, after) {
+            (true, false) => state.lose(),
+            // Other nodes do not report subscriptions.
+            (false, true) => state.ready_at = Some(uptime + READY_AFTER),
+            (true, true) | (false, false) => {}
+        }
+        before != after
     }
 
     /// Records a request on a connection.
@@ -97,9 +115,10 @@ impl Clients {
     }
 
     /// Clears the lost connection and the last automatic step, because the clock was started.
+    /// Connections to other nodes are counted again.
     pub(crate) fn started(&self) {
         let mut state = self.lock();
-        (state.is_lost, state.step) = (false, None);
+        (state.is_lost, state.step, state.elsewhere) = (false, None, 0);
     }
 
     /// Returns whether the last connection was closed since the clock was started.
@@ -179,6 +198,16 @@ impl Clients {
 }
 
 impl State {
+    fn has_connections(&self) -> bool {
+        !self.connections.is_empty() || self.elsewhere > 0
+    }
+
+    /// Records that the last connection was closed.
+    fn lose(&mut self) {
+        self.is_lost = true;
+        self.ready_at = None;
+    }
+
     fn are_ready(&self, need: Need) -> bool {
         // Checks all connections, so that each connection that does not meet the condition reports
         // its next change.
@@ -297,5 +326,23 @@ mod tests {
         assert_eq!(clients.ready_in(at(5_500)), Some(Duration::ZERO));
         clients.started();
         assert!(!clients.is_lost());
+    }
+
+    #[test]
+    fn connections_to_other_nodes_count_as_connections() {
+        let clients = Clients::default();
+        assert!(!clients.counted_elsewhere(0, at(0)) && !clients.is_lost());
+        assert!(clients.counted_elsewhere(2, at(1_000)), "the first one was opened");
+        assert_eq!(clients.ready_in(at(2_000)), Some(at(9_000)), "their subscriptions are unknown");
+        let (one, _r1) = Mailbox::new(1);
+        clients.joined(1, one, at(2_000));
+        assert!(!clients.left(1) && !clients.is_lost());
+        assert!(!clients.counted_elsewhere(1, at(3_000)));
+        assert!(clients.counted_elsewhere(0, at(4_000)) && clients.is_lost());
+        assert_eq!(clients.ready_in(at(4_000)), None);
+        // The start of the clock clears the count.
+        clients.counted_elsewhere(1, at(5_000));
+        clients.started();
+        assert!(!clients.counted_elsewhere(0, at(6_000)) && !clients.is_lost());
     }
 }

@@ -71,7 +71,7 @@ pub(crate) struct World {
     /// an order is placed either before a movement or after it.
     acting: RwLock<()>,
     /// Held during a change of the world, so that changes do not overlap.
-    pub(crate) changing: Mutex<()>,
+    changing: Mutex<()>,
     /// The clock as stored. Held while the world is stored.
     stored: Mutex<WorldClock>,
     log: Mutex<Log>,
@@ -277,6 +277,11 @@ impl World {
     /// Begins a movement of the clock: new requests wait until the result is dropped.
     pub(crate) fn begin_movement(&self) -> MovementGuard {
         self.waiters.begin()
+    }
+
+    /// Returns whether a movement of the clock is in progress.
+    pub(crate) fn has_movement(&self) -> bool {
+        self.waiters.has_movement()
     }
 
     /// Waits until no operation on the account is in progress, and prevents new operations until

@@ -51,6 +51,10 @@ impl Waiters {
         Some(Waiter(self.clone()))
     }
 
+    pub(super) fn has_movement(&self) -> bool {
+        self.lock().movements > 0
+    }
+
     pub(super) fn has_waiting(&self) -> bool {
         self.lock().waiting > 0
     }

@@ -7,7 +7,7 @@ use wire::Packet;
 use wire::quote::{SubscribeRequest, SubscriptionsResponse};
 
 use crate::several::beside;
-use crate::support::{Client, Running};
+use crate::support::{Client, PATIENCE, Running};
 
 fn data(answer: &Value) -> Value {
     assert_eq!(answer["code"], 0, "{answer}");
@@ -107,4 +107,38 @@ async fn a_reset_on_one_node_closes_the_connections_on_the_other() {
     data(&one.post("/v1/worlds/w/reset", &ann, "").await.json());
     assert_eq!(there.closed().await.1, "the clock was set back");
     step(&two, &world, "PT1M", "2026-11-02T01:30:00Z").await;
+}
+
+/// Waits until a field of a world has a value, and returns the world.
+async fn until(node: &Running, key: &Created, is_so: impl Fn(&Value) -> bool) -> Value {
+    let until = async {
+        loop {
+            let shown = data(&node.get("/v1/world", key).await.json());
+            if is_so(&shown) {
+                return shown;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, until).await.expect("the state within the time allowed")
+}
+
+#[tokio::test]
+async fn a_world_pauses_when_the_last_connection_to_another_node_is_closed() {
+    let one = Running::start().await;
+    let two = beside(&one).await;
+    let ann = one.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
+    let world = create(&one, &ann, "w").await;
+    data(&one.post("/v1/world/run", &world, r#"{"speed": 1}"#).await.json());
+    // The other node's connections are counted once a second, and the clock shows when.
+    let there = subscribed(&two, &world).await;
+    let start = until(&one, &world, |shown| shown["state"] == "running").await["now"].clone();
+    let later = until(&one, &world, |shown| seconds(&shown["now"]) >= seconds(&start) + 3).await;
+    assert_eq!((&later["state"], &later["connections"]), (&json!("running"), &json!(0)));
+    drop(there);
+    let paused = until(&one, &world, |shown| shown["state"] == "paused").await;
+    assert_eq!(paused["paused_alone"], true);
+}
+
+fn seconds(instant: &Value) -> i64 {
+    instant.as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_second()
 }

@@ -22,6 +22,7 @@ pub use manifest::{Counts, Manifest, Part, PartEntry};
 pub use restore::{Existing, Prepared, Restore, Restored, Scope};
 
 use crate::candles::{ingest_file, sql};
+use crate::engine::lock::MIRROR_PREFIX;
 use crate::engine::sqlite::{Database, RESTORE_FILE, is_emptied, refuse_half_restored};
 use crate::engine::{Db, INGEST_FILE, Role, Sql, StoreError, migrate, migrations, natural};
 
@@ -146,9 +147,17 @@ const PAGE_BYTES: u64 = 4_096;
 /// Suffix of the directory's name until the backup is complete.
 const PARTIAL: &str = ".partial";
 /// File names in a store directory that a backup must not use, in addition to names that begin with
-/// the name of a part.
-const RESERVED: [&str; 7] =
-    [INGEST_FILE, "writer.lock", "accounts.lock", "jobs.lock", "server.lock", RESTORE_FILE, restore::STAGING];
+/// the name of a part, and to the lock files of mirrors.
+const RESERVED: [&str; 8] = [
+    INGEST_FILE,
+    "writer.lock",
+    "merge.lock",
+    "accounts.lock",
+    "jobs.lock",
+    "server.lock",
+    RESTORE_FILE,
+    restore::STAGING,
+];
 
 // These statements run only on SQLite.
 const PLAIN: Sql = Sql::new("take over the database", "pragma journal_mode = delete");
@@ -206,8 +215,12 @@ impl Backup<'_> {
             _ => false,
         };
         let name = name.to_string_lossy();
-        let is_ours =
-            Part::ALL.iter().any(|part| name.starts_with(part.file_name())) || RESERVED.contains(&&*name);
+        let is_ours = Part::ALL
+            .iter()
+            .map(|part| part.file_name())
+            .chain([MIRROR_PREFIX])
+            .any(|begin| name.starts_with(begin))
+            || RESERVED.contains(&&*name);
         if name.ends_with(PARTIAL) || in_store && is_ours {
             return Err(BackupError::Reserved { path: to });
         }

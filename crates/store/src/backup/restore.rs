@@ -16,8 +16,9 @@ use super::{
 };
 use crate::accounts::{Accounts, AuditNote};
 use crate::candles::ingest_file::remove_log;
+use crate::engine::lock::{LockPlace, WriteLocks};
 use crate::engine::migrations::Migration;
-use crate::engine::sqlite::{Lock, RESTORE_FILE, ServerLock};
+use crate::engine::sqlite::{RESTORE_FILE, ServerLock};
 use crate::engine::{Db, Role, Sql, StoreError, migrate, migrations};
 
 /// How to handle an existing store.
@@ -77,7 +78,7 @@ pub struct Prepared<'a> {
     parts: Vec<Part>,
     staging: Staging,
     // Last field, so that the directory is removed before the locks are released.
-    _locks: (Lock, ServerLock),
+    _locks: (WriteLocks, ServerLock),
 }
 
 pub(super) const STAGING: &str = "restore.partial";
@@ -131,13 +132,14 @@ impl<'a> Restore<'a> {
         Ok(Prepared { restore: *self, manifest, parts, staging, _locks: locks })
     }
 
-    fn lock(&self) -> Result<(Lock, ServerLock), StoreError> {
+    fn lock(&self) -> Result<(WriteLocks, ServerLock), StoreError> {
         self.create_lock("writer.lock")?;
+        self.create_lock("merge.lock")?;
         self.create_lock("server.lock")?;
         if is_there(&self.live(Part::Accounts))? {
             self.create_lock("accounts.lock")?;
         }
-        Ok((Lock::take(self.store)?, ServerLock::exclude(self.store)?))
+        Ok((WriteLocks::take(LockPlace::Directory(self.store))?, ServerLock::exclude(self.store)?))
     }
 
     /// Creates a lock file if it is missing, owned by the owner of the directory.

@@ -9,7 +9,7 @@ use crate::candles::security::{Security, written_dated};
 use crate::candles::series::Series;
 use crate::candles::view::View;
 use crate::candles::{FIGURES_MAX, sql};
-use crate::engine::lock::WriterLock;
+use crate::engine::lock::WriteLocks;
 use crate::engine::{Db, StoreError, Value, signed};
 
 /// Counters from which a batch allocates many ids. Over a network, the batch reserves `RESERVE` ids
@@ -30,7 +30,7 @@ pub enum Change {
 #[derive(Debug)]
 pub struct Batch<'a> {
     view: &'a View,
-    lock: &'a WriterLock,
+    locks: &'a WriteLocks,
     version: Option<i64>,
     /// The changed symbols; `None` if the store has no nodes.
     touched: Option<BTreeSet<Symbol>>,
@@ -70,11 +70,11 @@ impl Drop for Batch<'_> {
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(view: &'a View, lock: &'a WriterLock, has_nodes: bool) -> Batch<'a> {
+    pub(crate) fn new(view: &'a View, locks: &'a WriteLocks, has_nodes: bool) -> Batch<'a> {
         let (touched, all_at_once) = (has_nodes.then(BTreeSet::new), view.db().is_remote());
         let (ensured, reserved) = (BTreeSet::new(), BTreeMap::new());
         let (version, state) = (None, State::Open);
-        Batch { view, lock, version, touched, all_at_once, ensured, reserved, state }
+        Batch { view, locks, version, touched, all_at_once, ensured, reserved, state }
     }
 
     #[cfg(test)]
@@ -88,7 +88,7 @@ impl<'a> Batch<'a> {
         self.refuse_if_broken()?;
         self.give_back_ids()?;
         self.tell_nodes()?;
-        self.lock.extend(self.view.db())?;
+        self.locks.extend(self.view.db())?;
         self.view.db().commit()?;
         self.state = State::Committed;
         if let (Some(channel), Some(version)) = (self.view.db().channel(), self.version) {

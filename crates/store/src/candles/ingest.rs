@@ -11,7 +11,7 @@ use crate::candles::sql::COUNT_UP;
 use crate::candles::store::Store;
 use crate::candles::view::View;
 use crate::candles::{INGESTED, NOTIFY, ingest_file};
-use crate::engine::lock::WriterLock;
+use crate::engine::lock::WriteLocks;
 use crate::engine::{Db, Fault, Row, StoreError, Value, signed};
 
 /// Number of stored responses per source.
@@ -90,10 +90,10 @@ impl Store {
         }
     }
 
-    /// Opens a writer for merging ingested batches. It does not hold the writer lock yet.
+    /// Opens a writer for merging ingested batches. It does not hold the merge lock yet.
     pub fn ingest_writer(&self) -> Result<IngestWriter, StoreError> {
         let view = self.view_of(self.open_for_ingest()?);
-        Ok(IngestWriter { store: self.without_copy(), view, lock: None })
+        Ok(IngestWriter { store: self.without_copy(), view, locks: WriteLocks::default() })
     }
 }
 
@@ -238,40 +238,37 @@ impl Append<'_> {
     }
 }
 
-/// Merges logged batches into blocks. It holds the writer lock only while it merges, so imports
-/// can run in between.
+/// Merges logged batches into blocks. It holds the merge lock only while it merges, so that an
+/// import can write in between.
 #[derive(Debug)]
 pub struct IngestWriter {
     store: Store,
     view: View,
-    lock: Option<WriterLock>,
+    locks: WriteLocks,
 }
 
 impl IngestWriter {
-    /// Takes the writer lock, unless it is held. Fails with [`StoreError::Busy`] if another process
+    /// Takes the merge lock, unless it is held. Fails with [`StoreError::Busy`] if another writer
     /// has it.
     pub fn lock(&mut self) -> Result<(), StoreError> {
-        if self.lock.is_none() {
-            self.lock = Some(self.store.lock()?);
-        }
-        Ok(())
+        self.locks.take_merge(self.store.lock_place()?)
     }
 
     pub fn unlock(&mut self) {
-        self.lock = None;
+        self.locks.release_merge();
     }
 
-    /// Begins a transaction. The writer lock must be held.
+    /// Begins a transaction. The merge lock must be held.
     pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
-        let Some(lock) = &self.lock else {
-            return Err(StoreError::unfit("ingested rows", "the writer lock is not held"));
-        };
+        if !self.locks.has_merge() {
+            return Err(StoreError::unfit("ingested rows", "the merge lock is not held"));
+        }
         self.view.db().begin_write()?;
-        if let Err(error) = lock.fence(self.view.db()) {
+        if let Err(error) = self.locks.fence(self.view.db()) {
             self.view.db().rollback().ok();
             return Err(error);
         }
-        Ok(Batch::new(&self.view, lock, self.store.has_nodes()))
+        Ok(Batch::new(&self.view, &self.locks, self.store.has_nodes()))
     }
 }
 

@@ -2,7 +2,7 @@
 //! a server that reads an older state from its local copy fetches bodies by id. SQLite removes
 //! replaced bodies immediately, and its open snapshots still see them.
 
-use crate::engine::lock::WriterLock;
+use crate::engine::lock::WriteLocks;
 use crate::engine::{Db, StoreError, Value};
 
 /// Time for which replaced bodies are retained, in microseconds. Longer than any request.
@@ -21,13 +21,13 @@ pub(crate) fn sweep(db: &Db) -> Result<bool, StoreError> {
 
 /// Removes all replaced bodies, in separate transactions. Called when a database is moved and no
 /// other process uses it.
-pub(crate) fn sweep_all(db: &Db, lock: &WriterLock) -> Result<(), StoreError> {
+pub(crate) fn sweep_all(db: &Db, locks: &WriteLocks) -> Result<(), StoreError> {
     loop {
         db.begin_write()?;
-        let swept = lock.fence(db).and_then(|()| {
+        let swept = locks.fence(db).and_then(|()| {
             // With a negative age, bodies that were just replaced are included.
             let has_more = sweep_older(db, -KEPT_US)?;
-            lock.extend(db)?;
+            locks.extend(db)?;
             Ok(has_more)
         });
         let swept = swept.and_then(|has_more| db.commit().map(|()| has_more));
@@ -87,6 +87,7 @@ mod tests {
     use super::*;
     use crate::candles::copy::sql::SHARED;
     use crate::candles::store::{Access, Store};
+    use crate::engine::lock::LockPlace;
     use crate::engine::{Role, Sql};
 
     #[test]
@@ -109,7 +110,7 @@ mod tests {
         };
         assert!(!sweep(&db).unwrap());
         assert_eq!(left(), [(0, 2), (0, 3), (1, 3)]);
-        sweep_all(&db, &WriterLock::of_directory(dir.path()).unwrap()).unwrap();
+        sweep_all(&db, &WriteLocks::take(LockPlace::Directory(dir.path())).unwrap()).unwrap();
         assert_eq!(left(), [(0, 2)]);
         let retired = Sql::new("query", "select count(*) from retired_body");
         assert_eq!(db.one(retired, [], |row| row.get::<i64>(0)).unwrap(), 0);

@@ -11,12 +11,13 @@ use super::version::{SeenVersion, VersionReader};
 use crate::candles::batch::Batch;
 use crate::candles::copy::{CopyLoad, CopySettings, LocalCopy, StoreNews, sql as copy_sql};
 use crate::candles::ledger::ImportState;
+use crate::candles::mirrors::MirrorRow;
 use crate::candles::nearby::Nearby;
 use crate::candles::retired::sweep;
 use crate::candles::sql;
 use crate::candles::view::View;
 use crate::engine::home::{self, Home, Part, prepare_on_server};
-use crate::engine::lock::{JobLock, ServerLock, WriterLock};
+use crate::engine::lock::{JobLock, LockPlace, MirrorLock, ServerLock, WriteLocks};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::refuse_half_restored;
 use crate::engine::{Db, Role, StoreError, StoreUrl, migrate, migrations};
@@ -31,8 +32,9 @@ const STAMPS_KEPT: i64 = 100_000;
 /// Number of pool connections that are reserved for a writer and its queries.
 const NOT_FOR_READERS: usize = 3;
 
-/// Maximum time that a writer waits for the lock.
-const INGEST_MERGES_WITHIN: Duration = Duration::from_millis(1_500);
+/// Maximum time that a writer waits for the merge lock. A merge, or a write of a mirror, takes a
+/// fraction of a second.
+const MERGE_LOCK_WITHIN: Duration = Duration::from_secs(10);
 const LOCK_RETRY: Duration = Duration::from_millis(10);
 
 /// The purpose of opening a store.
@@ -240,7 +242,9 @@ impl Store {
     /// because holding the writer lock proves that no import is running.
     pub fn writer(&self) -> Result<Writer, StoreError> {
         self.must_exist()?;
-        let lock = self.lock_soon()?;
+        let mut locks = WriteLocks::default();
+        locks.take_writer(self.lock_place()?)?;
+        self.take_merge_lock(&mut locks)?;
         let db = self.home.open(Role::Writer)?;
         let (found, known) = (migrate::schema(&db, migrations::ALL)?, migrations::known(migrations::ALL));
         if found != known {
@@ -248,11 +252,11 @@ impl Store {
         }
         db.begin_write()?;
         let states = (ImportState::Interrupted.as_str(), ImportState::Running.as_str());
-        let noted = lock.fence(&db).and_then(|()| db.run(sql::INTERRUPT_IMPORTS, states));
+        let noted = locks.fence(&db).and_then(|()| db.run(sql::INTERRUPT_IMPORTS, states));
         let noted = noted.and_then(|_| db.commit());
         noted.inspect_err(|_| drop(db.rollback()))?;
         let view = View::new(db, self.blocks_read.clone());
-        let writer = Writer { view, has_nodes: self.has_nodes, begun: 0, lock };
+        let writer = Writer { view, store: self.clone(), begun: 0, locks };
         if writer.view.db().is_remote() {
             writer.tidy()?;
         }
@@ -275,18 +279,28 @@ impl Store {
         }
     }
 
+    /// Takes the lock of a mirror. Fails with [`StoreError::MirrorRunning`] if another process has
+    /// it.
+    pub fn mirror_lock(&self, mirror: &MirrorRow) -> Result<MirrorLock, StoreError> {
+        let (id, name) = (mirror.id.0, mirror.name.as_str());
+        match (&self.home, self.dir()) {
+            (Home::Server(server), _) => MirrorLock::of_server(server, id, name),
+            (Home::File(_), Some(dir)) => MirrorLock::of_directory(dir, id, name),
+            (Home::File(_), None) => Err(StoreError::Absent { place: self.place.clone() }),
+        }
+    }
+
     /// Takes the lock that a server holds while it has this store open. Fails during a restore.
     pub fn server_lock(&self) -> Result<ServerLock, StoreError> {
         ServerLock::of_directory(self.dir())
     }
 
-    /// Takes the writer lock. Waits for a server that is merging ingested rows, which takes a
-    /// fraction of a second.
-    fn lock_soon(&self) -> Result<WriterLock, StoreError> {
+    /// Takes the merge lock, unless it is held. Waits for other writers.
+    fn take_merge_lock(&self, locks: &mut WriteLocks) -> Result<(), StoreError> {
         let begun = Instant::now();
         loop {
-            match self.lock() {
-                Err(StoreError::Busy { .. }) if begun.elapsed() < INGEST_MERGES_WITHIN => {
+            match locks.take_merge(self.lock_place()?) {
+                Err(StoreError::Busy { .. }) if begun.elapsed() < MERGE_LOCK_WITHIN => {
                     std::thread::sleep(LOCK_RETRY);
                 }
                 taken => return taken,
@@ -294,11 +308,10 @@ impl Store {
         }
     }
 
-    /// Takes the writer lock.
-    pub(super) fn lock(&self) -> Result<WriterLock, StoreError> {
+    pub(super) fn lock_place(&self) -> Result<LockPlace<'_>, StoreError> {
         match (&self.home, self.dir()) {
-            (Home::Server(server), _) => WriterLock::of_server(server),
-            (Home::File(_), Some(dir)) => WriterLock::of_directory(dir),
+            (Home::Server(server), _) => Ok(LockPlace::Server(server)),
+            (Home::File(_), Some(dir)) => Ok(LockPlace::Directory(dir)),
             (Home::File(_), None) => Err(StoreError::Absent { place: self.place.clone() }),
         }
     }
@@ -346,7 +359,7 @@ impl Store {
             return prepare_on_server(&self.place, Part::Candles, Pace::Usual, now).map(drop);
         };
         std::fs::create_dir_all(dir).map_err(|source| StoreError::io("create the directory", dir, source))?;
-        let _lock = WriterLock::of_directory(dir)?;
+        let _locks = WriteLocks::take(LockPlace::Directory(dir))?;
         migrate::migrate(&self.home.open(Role::Writer)?, migrations::ALL, now)
     }
 }
@@ -451,11 +464,11 @@ impl Drop for Snapshot<'_> {
 #[derive(Debug)]
 pub struct Writer {
     view: View,
-    has_nodes: bool,
+    store: Store,
     /// Number of batches begun so far.
     begun: u32,
-    // Declared after the view, so that the connection is closed before the lock is released.
-    lock: WriterLock,
+    // Declared after the view, so that the connection is closed before the locks are released.
+    locks: WriteLocks,
 }
 
 impl Drop for Writer {
@@ -467,8 +480,24 @@ impl Drop for Writer {
 }
 
 impl Writer {
+    /// Returns whether rows were ever ingested into the store.
+    pub fn has_ingest(&self) -> Result<bool, StoreError> {
+        Ok(self.view.ingest_newest()? > 0)
+    }
+
+    /// Permits merges of ingested rows until the next batch begins. Other imports remain excluded.
+    pub fn pause(&mut self) {
+        self.locks.release_merge();
+    }
+
+    /// Excludes merges of ingested rows until the next pause.
+    pub fn resume(&mut self) -> Result<(), StoreError> {
+        self.store.take_merge_lock(&mut self.locks)
+    }
+
     /// Begins an atomic batch of changes.
     pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
+        self.resume()?;
         let db = self.view.db();
         db.begin_write()?;
         self.begun = self.begun.wrapping_add(1);
@@ -476,11 +505,11 @@ impl Writer {
             true => sweep(db).map(drop),
             false => Ok(()),
         };
-        if let Err(error) = self.lock.fence(db).and_then(|()| sweep()) {
+        if let Err(error) = self.locks.fence(db).and_then(|()| sweep()) {
             db.rollback().ok();
             return Err(error);
         }
-        Ok(Batch::new(&self.view, &self.lock, self.has_nodes))
+        Ok(Batch::new(&self.view, &self.locks, self.store.has_nodes))
     }
 
     /// Removes data whose retention period for other servers has ended.
@@ -488,11 +517,11 @@ impl Writer {
         let db = self.view.db();
         for _ in 0..TIDIED_MAX {
             db.begin_write()?;
-            let tidied = self.lock.fence(db).and_then(|()| {
+            let tidied = self.locks.fence(db).and_then(|()| {
                 let version = self.view.version()?;
                 db.run(copy_sql::FORGET_STAMPS, [version.saturating_sub(STAMPS_KEPT)])?;
                 let has_more = sweep(db)?;
-                self.lock.extend(db)?;
+                self.locks.extend(db)?;
                 Ok(has_more)
             });
             let has_more = tidied.inspect_err(|_| drop(db.rollback()))?;

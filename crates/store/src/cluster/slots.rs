@@ -11,6 +11,10 @@ use super::{Shared, single_use, within};
 use crate::engine::{Fault, Row, StoreError};
 use crate::ids::{AccountId, Hash};
 
+/// Transport of the streams of the pages. Their subscriptions count toward the limit of their
+/// account, but they are not connections: they take no place among them, and are not listed.
+pub const STREAM: &str = "stream";
+
 /// A connection that signs in and needs a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSlot {
@@ -153,6 +157,13 @@ impl Shared {
             Ok(_) | Err(_) => db.rollback()?,
         }
         with_slot
+    }
+
+    /// Adds a stream ([`STREAM`]) and returns its id. Its slot is freed like that of a connection.
+    pub fn add_stream(&self, slot: &NewSlot) -> Result<i64, StoreError> {
+        let NewSlot { account, lineage, transport, address, since } = slot;
+        let values = (account.0, self.node()?.0, lineage, transport, address, since.0);
+        self.quick().one(sql::ADD, values, |row| row.get(0))
     }
 
     /// Frees a slot. A background thread writes the change, so closing a connection does not block.
@@ -351,12 +362,20 @@ pub(super) mod sql {
     }
     pub(crate) use live;
 
+    /// Excludes the rows with [`super::STREAM`].
+    macro_rules! not_a_stream {
+        () => {
+            " and seat.door <> 'stream'"
+        };
+    }
+
     /// Returns an account's connections on live nodes.
     pub(crate) const OF_ACCOUNT: Sql = Sql::new(
         "find connections",
         concat!(
             "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
             live!(),
+            not_a_stream!(),
             " and seat.account_id = $1 order by seat.id"
         ),
     );
@@ -366,6 +385,7 @@ pub(super) mod sql {
         concat!(
             "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
             live!(),
+            not_a_stream!(),
             " order by seat.id limit $1"
         ),
     );
@@ -375,12 +395,15 @@ pub(super) mod sql {
         concat!(
             "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
             live!(),
+            not_a_stream!(),
             " and seat.id = $1"
         ),
     );
 
-    pub(crate) const COUNT: Sql =
-        Sql::new("count connections", concat!("select count(*) ", live!(), " and seat.account_id = $1"));
+    pub(crate) const COUNT: Sql = Sql::new(
+        "count connections",
+        concat!("select count(*) ", live!(), not_a_stream!(), " and seat.account_id = $1"),
+    );
 
     pub(crate) const ADD: Sql = Sql::new(
         "store a connection",
@@ -398,8 +421,10 @@ pub(super) mod sql {
     pub(crate) const REMOVE: Sql = Sql::new("release a connection", "delete from seat where id = $1");
 
     /// Marks a connection as ended. Its node closes it and removes the row.
-    pub(crate) const END: Sql =
-        Sql::new("end a connection", "update seat set ending = $2 where id = $1 and ending is null");
+    pub(crate) const END: Sql = Sql::new(
+        "end a connection",
+        concat!("update seat set ending = $2 where id = $1 and ending is null", not_a_stream!()),
+    );
 
     /// Returns the ended connections of a node that the node has not closed yet.
     pub(crate) const ENDED: Sql = Sql::new(
@@ -455,6 +480,14 @@ mod tests {
         left.written(&[3]);
         assert!(left.end_writing_if(BTreeSet::is_empty));
         assert!(left.begin_writing());
+    }
+
+    #[test]
+    fn lists_of_connections_exclude_streams() {
+        let exclusion = format!("seat.door <> '{STREAM}'");
+        for sql in [sql::OF_ACCOUNT, sql::OF_ALL, sql::ONE, sql::COUNT, sql::END] {
+            assert!(sql.text.contains(&exclusion), "{}", sql.text);
+        }
     }
 
     #[test]

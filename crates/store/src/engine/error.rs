@@ -57,6 +57,12 @@ pub enum StoreError {
     #[error("the store at {place} is being restored{}: wait until that ends, and run this again", process(*pid))]
     Restoring { place: StoreUrl, pid: Option<u32> },
     #[error(
+        "another process{} runs the mirror {name}: wait until it ends, or stop it{}",
+        process(*pid),
+        if place.path().is_none() { "; the lock of a killed process expires after 15 s" } else { "" }
+    )]
+    MirrorRunning { name: String, place: StoreUrl, pid: Option<u32> },
+    #[error(
         "{place} contains an incomplete restore of the backup {from}: run the same `chandler restore` \
          again, with --replace"
     )]

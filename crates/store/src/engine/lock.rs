@@ -1,11 +1,12 @@
-//! Exclusive locks of a store for both engines: the lock of the candle writer, and the lock of the
-//! server that runs background jobs.
+//! Exclusive locks of a store for both engines: the locks of the candle writers, the lock of the
+//! server that runs background jobs, and the locks of mirrors.
 //!
 //! On PostgreSQL, where file locks are not possible, a lock is a row of the table `lease`. A lease
 //! expires by the database's clock if its holder stops renewing it. A slow holder may not notice
 //! the expiry, so every write transaction under a lease first locks the row ([`Lease::fence`]), and
 //! fails if the lease has another holder.
 
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,43 +19,94 @@ use super::postgres::Server;
 use super::{Db, Role, Sql, StoreUrl, Value, sqlite};
 use crate::engine::error::StoreError;
 
-/// The write lock of a store across processes. The lock is released when the process ends in any
-/// way: a file lock immediately, and a lease when it expires. A dead writer therefore needs no
-/// cleanup.
+/// A write lock of a store across processes. The lock is released when the process ends in any way:
+/// a file lock immediately, and a lease when it expires. A dead writer therefore needs no cleanup.
 #[derive(Debug)]
-pub(crate) enum WriterLock {
+enum WriteLock {
     File(#[expect(dead_code, reason = "it is held")] sqlite::Lock),
     Lease(Lease),
 }
 
-impl WriterLock {
-    pub(crate) fn of_directory(dir: &Path) -> Result<WriterLock, StoreError> {
-        sqlite::Lock::take(dir).map(WriterLock::File)
-    }
+/// The write locks of a store that a writer holds. Every writer holds the merge lock during a
+/// transaction. An import also holds the writer lock from beginning to end, so that no other import
+/// runs, but it can release the merge lock between transactions, so that ingested rows are merged.
+#[derive(Debug, Default)]
+pub(crate) struct WriteLocks {
+    merge: Option<WriteLock>,
+    writer: Option<WriteLock>,
+}
 
-    pub(crate) fn of_server(server: &Arc<Server>) -> Result<WriterLock, StoreError> {
-        match Lease::try_take(server, "writer")? {
-            Ok(lease) => Ok(WriterLock::Lease(lease)),
+/// Where the locks of a store are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LockPlace<'a> {
+    Directory(&'a Path),
+    Server(&'a Arc<Server>),
+}
+
+impl LockPlace<'_> {
+    fn take(self, name: &'static str) -> Result<WriteLock, StoreError> {
+        let server = match self {
+            LockPlace::Directory(dir) => return sqlite::Lock::take(dir, name).map(WriteLock::File),
+            LockPlace::Server(server) => server,
+        };
+        match Lease::try_take(server, name)? {
+            Ok(lease) => Ok(WriteLock::Lease(lease)),
             Err(other) => {
                 Err(StoreError::Busy { place: StoreUrl::from(server.address()), pid: other.process })
             }
         }
     }
+}
 
-    /// Verifies that the lock is held. Must be the first call in a write transaction.
-    pub(crate) fn fence(&self, db: &Db) -> Result<(), StoreError> {
-        match self {
-            WriterLock::File(_) => Ok(()),
-            WriterLock::Lease(lease) => lease.fence(db),
-        }
+impl WriteLocks {
+    /// Takes both locks.
+    pub(crate) fn take(place: LockPlace<'_>) -> Result<WriteLocks, StoreError> {
+        let mut locks = WriteLocks::default();
+        locks.take_writer(place)?;
+        locks.take_merge(place)?;
+        Ok(locks)
     }
 
-    /// Renews the lock. Must be the last call in a write transaction.
-    pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
-        match self {
-            WriterLock::File(_) => Ok(()),
-            WriterLock::Lease(lease) => lease.extend(db),
+    /// Takes the writer lock, unless it is held.
+    pub(crate) fn take_writer(&mut self, place: LockPlace<'_>) -> Result<(), StoreError> {
+        if self.writer.is_none() {
+            self.writer = Some(place.take("writer")?);
         }
+        Ok(())
+    }
+
+    /// Takes the merge lock, unless it is held.
+    pub(crate) fn take_merge(&mut self, place: LockPlace<'_>) -> Result<(), StoreError> {
+        if self.merge.is_none() {
+            self.merge = Some(place.take("merge")?);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn release_merge(&mut self) {
+        self.merge = None;
+    }
+
+    /// Returns whether transactions are permitted.
+    pub(crate) fn has_merge(&self) -> bool {
+        self.merge.is_some()
+    }
+
+    /// Verifies that the locks are held. Must be the first call in a write transaction.
+    pub(crate) fn fence(&self, db: &Db) -> Result<(), StoreError> {
+        self.leases().try_for_each(|lease| lease.fence(db))
+    }
+
+    /// Renews the locks. Must be the last call in a write transaction.
+    pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
+        self.leases().try_for_each(|lease| lease.extend(db))
+    }
+
+    fn leases(&self) -> impl Iterator<Item = &Lease> {
+        [&self.writer, &self.merge].into_iter().filter_map(|lock| match lock {
+            Some(WriteLock::Lease(lease)) => Some(lease),
+            Some(WriteLock::File(_)) | None => None,
+        })
     }
 }
 
@@ -99,6 +151,53 @@ impl JobLock {
         }
     }
 }
+
+/// The lock of one mirror. Two processes that send requests for the same mirror would exceed the
+/// limits of its source together.
+#[derive(Debug)]
+pub struct MirrorLock(HeldMirror);
+
+#[derive(Debug)]
+enum HeldMirror {
+    File(#[expect(dead_code, reason = "it is held")] sqlite::LockFile),
+    Lease(Lease),
+}
+
+impl MirrorLock {
+    pub(crate) fn of_directory(dir: &Path, id: i64, name: &str) -> Result<MirrorLock, StoreError> {
+        let held = |pid| StoreError::MirrorRunning { name: name.to_owned(), place: dir.into(), pid };
+        let path = dir.join(mirror_file(id));
+        sqlite::LockFile::take(&path, File::try_lock, held).map(|file| MirrorLock(HeldMirror::File(file)))
+    }
+
+    pub(crate) fn of_server(server: &Arc<Server>, id: i64, name: &str) -> Result<MirrorLock, StoreError> {
+        match Lease::try_take(server, &format!("mirror-{id}"))? {
+            Ok(lease) => Ok(MirrorLock(HeldMirror::Lease(lease))),
+            Err(other) => Err(StoreError::MirrorRunning {
+                name: name.to_owned(),
+                place: StoreUrl::from(server.address()),
+                pid: other.process,
+            }),
+        }
+    }
+
+    /// Returns whether this process still holds the lock. If it returns `false`, another process
+    /// may send requests.
+    pub fn is_held(&self) -> bool {
+        match &self.0 {
+            HeldMirror::File(_) => true,
+            HeldMirror::Lease(lease) => lease.is_held(),
+        }
+    }
+}
+
+/// Returns the name of a mirror's lock file.
+fn mirror_file(id: i64) -> String {
+    format!("{MIRROR_PREFIX}{id}.lock")
+}
+
+/// How the names of the lock files of mirrors begin.
+pub(crate) const MIRROR_PREFIX: &str = "mirror-";
 
 /// Time for which a lease is valid after a renewal, in microseconds. Other processes wait this long
 /// if the holder dies.
@@ -159,7 +258,7 @@ impl Holder {
 pub(crate) struct Lease {
     /// A dedicated connection, because waiting for a pooled connection could take too long.
     own: Arc<Server>,
-    name: &'static str,
+    name: String,
     holder: String,
     is_lost: Arc<AtomicBool>,
     stop: Option<Sender<()>>,
@@ -169,10 +268,7 @@ pub(crate) struct Lease {
 impl Lease {
     /// Takes a lease and starts a thread that renews it. Returns `Err` with the current holder if
     /// the lease is taken.
-    pub(crate) fn try_take(
-        server: &Arc<Server>,
-        name: &'static str,
-    ) -> Result<Result<Lease, Holder>, StoreError> {
+    pub(crate) fn try_take(server: &Arc<Server>, name: &str) -> Result<Result<Lease, Holder>, StoreError> {
         let holder = holder();
         let db = Db::on_server(server, Role::Writer);
         let look = || db.first(LOOK, [name], |row| Ok(Holder::read(row.text(0)?)));
@@ -190,12 +286,13 @@ impl Lease {
         let (stop, stopped) = mpsc::channel();
         let renew = {
             let (own, holder, is_lost) = (own.clone(), holder.clone(), is_lost.clone());
+            let name = name.to_owned();
             move || {
                 while matches!(stopped.recv_timeout(RENEWED_EVERY), Err(RecvTimeoutError::Timeout)) {
                     // A failed renewal is retried, because no other holder can take the lease
                     // before it expires.
                     let db = Db::on_server(&own, Role::Writer);
-                    if matches!(renew(&db, own.schema(), name, &holder), Ok(0)) {
+                    if matches!(renew(&db, own.schema(), &name, &holder), Ok(0)) {
                         is_lost.store(true, Ordering::Release);
                         return;
                     }
@@ -207,7 +304,7 @@ impl Lease {
             .name("lease".to_owned())
             .spawn(renew)
             .map_err(|source| StoreError::Io { what: "start a thread for", place: place.clone(), source })?;
-        let (stop, renewing) = (Some(stop), Some(renewing));
+        let (name, stop, renewing) = (name.to_owned(), Some(stop), Some(renewing));
         Ok(Ok(Lease { own, name, holder, is_lost, stop, renewing }))
     }
 
@@ -221,7 +318,7 @@ impl Lease {
     /// Must be the first call in a write transaction under this lease.
     pub(crate) fn fence(&self, db: &Db) -> Result<(), StoreError> {
         let mut is_held = false;
-        let values = [Value::Text(self.name), Value::Text(&self.holder)];
+        let values = [Value::Text(&self.name), Value::Text(&self.holder)];
         db.each_text(FENCE, &fencing(self.own.schema()), &values, |_| {
             is_held = true;
             Ok(ControlFlow::Continue(()))
@@ -233,7 +330,7 @@ impl Lease {
     /// lock blocks the background renewal until the transaction ends, and the lease may have
     /// expired by then.
     pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
-        renew(db, self.own.schema(), self.name, &self.holder).map(drop)
+        renew(db, self.own.schema(), &self.name, &self.holder).map(drop)
     }
 }
 
@@ -244,7 +341,7 @@ impl Drop for Lease {
             renewing.join().ok();
         }
         // If the release fails, the lease expires.
-        Db::on_server(&self.own, Role::Writer).run(RELEASE, (self.name, &self.holder)).ok();
+        Db::on_server(&self.own, Role::Writer).run(RELEASE, (&self.name, &self.holder)).ok();
     }
 }
 

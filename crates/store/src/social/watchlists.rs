@@ -15,7 +15,7 @@ use crate::ids::AccountId;
 pub struct WatchlistId(pub i64);
 
 /// The followed securities and groups of an account.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Watchlists {
     /// All followed securities, in display order.
     pub followed: Vec<FollowedSecurity>,
@@ -24,7 +24,7 @@ pub struct Watchlists {
 }
 
 /// A security that an account follows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowedSecurity {
     pub symbol: Symbol,
     /// Market time at which the security was followed.
@@ -35,7 +35,7 @@ pub struct FollowedSecurity {
 }
 
 /// A group of followed securities.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WatchlistGroup {
     pub id: WatchlistId,
     pub name: String,

@@ -12,7 +12,7 @@ use crate::backup::Part;
 use crate::candles::sql as common_sql;
 use crate::candles::{Access, Store, ingest_file, sweep_all};
 use crate::engine::home::{self, Home};
-use crate::engine::lock::{JobLock, WriterLock};
+use crate::engine::lock::{JobLock, LockPlace, WriteLocks};
 use crate::engine::migrations::{self, Migration};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::is_emptied;
@@ -55,7 +55,7 @@ pub(super) struct Target {
 /// Locks that exclude imports and the background jobs of servers.
 #[derive(Debug)]
 struct Guard {
-    lock: WriterLock,
+    locks: WriteLocks,
     _jobs: JobLock,
 }
 
@@ -78,20 +78,22 @@ impl Guard {
     fn take(place: &StoreUrl) -> Result<Guard, MoveError> {
         let home = Home::of(place, home::Part::Candles, Pace::Long)?;
         let in_use = |by: String| MoveError::InUse { place: place.clone(), by };
-        let (lock, jobs) = match (&home, place.path()) {
+        let (locks, jobs) = match (&home, place.path()) {
             (Home::Server(server), _) => {
                 match servers(place)? {
                     0 => {}
                     1 => return Err(in_use("a server".to_owned())),
                     more => return Err(in_use(format!("{more} servers"))),
                 }
-                (WriterLock::of_server(server)?, JobLock::of_server(server)?)
+                (WriteLocks::take(LockPlace::Server(server))?, JobLock::of_server(server)?)
             }
-            (Home::File(_), Some(dir)) => (WriterLock::of_directory(dir)?, JobLock::of_directory(dir)?),
+            (Home::File(_), Some(dir)) => {
+                (WriteLocks::take(LockPlace::Directory(dir))?, JobLock::of_directory(dir)?)
+            }
             (Home::File(_), None) => return Err(StoreError::Absent { place: place.clone() }.into()),
         };
         match jobs {
-            Some(jobs) => Ok(Guard { lock, _jobs: jobs }),
+            Some(jobs) => Ok(Guard { locks, _jobs: jobs }),
             None => Err(in_use("a server".to_owned())),
         }
     }
@@ -112,7 +114,7 @@ impl Source {
         if candles.is_remote() {
             // No server needs the replaced bodies, and at the target they would have no directory
             // entry.
-            sweep_all(&candles, &guard.lock)?;
+            sweep_all(&candles, &guard.locks)?;
         }
         let accounts = if has_accounts { Some(open(place, Part::Accounts)?) } else { None };
         for db in [Some(&candles), accounts.as_ref()].into_iter().flatten() {
@@ -160,13 +162,13 @@ impl Source {
     /// Checks that the source has not changed since the move began. A batch that is appended to the
     /// log after this check remains in the source.
     pub(super) fn check_unchanged(&self, to: &StoreUrl) -> Result<(), MoveError> {
-        let lock = &self.guard.lock;
+        let locks = &self.guard.locks;
         // A new transaction is used, because the old transaction would read the copied state. The
         // lock is checked first, because it prevents later imports and merges.
         self.candles.begin_write()?;
-        let found = lock.fence(&self.candles).and_then(|()| {
+        let found = locks.fence(&self.candles).and_then(|()| {
             let found = (versions(&self.candles, self.accounts.as_ref())?, log_state(&self.candles)?);
-            lock.extend(&self.candles)?;
+            locks.extend(&self.candles)?;
             Ok(found)
         });
         let found = found.and_then(|found| self.candles.commit().map(|()| found));
@@ -341,10 +343,10 @@ impl Target {
         work: impl FnOnce() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let db = self.db(part);
-        let lock = &self.guard.lock;
+        let locks = &self.guard.locks;
         db.begin_write()?;
         // The lock of the candles covers both databases.
-        let done = lock.fence(db).and_then(|()| work()).and_then(|()| lock.extend(db));
+        let done = locks.fence(db).and_then(|()| work()).and_then(|()| locks.extend(db));
         let done = done.and_then(|()| db.commit());
         if done.is_err() {
             db.rollback().ok();

@@ -217,3 +217,28 @@ fn replacing_blocks_together_equals_replacing_them_one_by_one() {
     batch.commit().unwrap_err();
     assert_eq!(one.store.reader().unwrap().view().blocks(&all[0], None, None).unwrap()[1], entries[0]);
 }
+
+#[test]
+fn merges_run_while_an_import_is_paused() {
+    let fresh = fresh();
+    let mut import = fresh.store.writer().unwrap();
+    let mut merges = fresh.store.ingest_writer().unwrap();
+    assert!(matches!(merges.lock(), Err(StoreError::Busy { .. })));
+    assert!(!import.has_ingest().unwrap());
+    append(&fresh, b"x", 100);
+    assert!(import.has_ingest().unwrap());
+    import.pause();
+    merges.lock().unwrap();
+    assert!(matches!(fresh.store.writer(), Err(StoreError::Busy { .. })), "another import is excluded");
+    let mut batch = merges.begin().unwrap();
+    batch.ingest_applied_through(1).unwrap();
+    batch.commit().unwrap();
+    merges.unlock();
+    let batch = import.begin().unwrap();
+    assert_eq!(batch.ingest_applied().unwrap(), 1);
+    assert!(matches!(merges.lock(), Err(StoreError::Busy { .. })));
+    batch.commit().unwrap();
+    assert!(matches!(merges.lock(), Err(StoreError::Busy { .. })), "the import is not paused");
+    drop(import);
+    merges.lock().unwrap();
+}

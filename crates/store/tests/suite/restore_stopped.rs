@@ -73,7 +73,7 @@ fn a_stopped_restore_leaves_an_empty_folder_empty() {
         _ => ControlFlow::Continue(()),
     };
     assert!(matches!(restore(&to, &back).run(&mut watch), Err(BackupError::Stopped)));
-    assert_eq!(names(&back), ["server.lock", "writer.lock"]);
+    assert_eq!(names(&back), ["merge.lock", "server.lock", "writer.lock"]);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn leftover_files_are_found_before_anything_is_replaced() {
         fs::write(back.join(name), "of another").unwrap();
         let refused = restore(&to, &back).run(&mut on).unwrap_err();
         assert!(matches!(&refused, BackupError::Leftover { path } if path.ends_with(name)), "{refused:?}");
-        assert_eq!(names(&back), [name, "server.lock", "writer.lock"]);
+        assert_eq!(names(&back), [name, "merge.lock", "server.lock", "writer.lock"]);
         fs::remove_file(back.join(name)).unwrap();
         restore(&to, &back).run(&mut on).unwrap();
     }

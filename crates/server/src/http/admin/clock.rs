@@ -60,6 +60,8 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
     pushes::publish(core).map_err(Refusal::from)?;
     // Wake the jobs that bring accounts to the new time, so that this does not wait for a request.
     core.listeners.sooner().notify_one();
+    // The pushes of the next minute are precomputed.
+    core.live.sooner().notify_one();
     core.paper_levels.tally_soon();
     core.statements_due.notify_one();
     Ok(shown(core))

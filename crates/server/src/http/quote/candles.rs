@@ -375,7 +375,8 @@ fn admit(
     let caller = Caller { overnight: question.sessions == Sessions::All, ..admitted.caller };
     let memory = &mut Memory::of(&caller, &admitted.permit);
     let work = route::admit(&site.core, &caller, question.calls(), memory, |context| {
-        question.query(context.floors).map(HistoryCandles::new)
+        let paging = Paging { limit: question.limit, from: question.from };
+        question.query(context.floors).map(|query| HistoryCandles::paged(query, paging))
     });
     let work = match work {
         Ok(work) if question.keeps_quota && work.takes_of_quota() => Err(Refusal::QuotaSpent(format!(

@@ -87,11 +87,12 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
     // overnight hours.
     let caller = Caller { overnight: question.ticker.sessions == Sessions::All, ..admitted.caller };
     let zone = site.core.history.venue(&question.ticker.symbol).zone();
+    let paging = Paging { limit, from: None };
     let memory = &mut Memory::of(&caller, &admitted.permit);
     let work = route::admit(&site.core, &caller, calls(limit), memory, |context| {
-        Ok(HistoryCandles::new(question.query(limit, zone, context.floors)))
+        Ok(HistoryCandles::paged(question.query(limit, zone, context.floors), paging))
     })?;
-    let Paged { answer, .. } = work.pages(Paging { limit, from: None }, &site.core)?;
+    let Paged { answer, .. } = work.pages(paging, &site.core)?;
     let stamp = |at: i64| match question.period {
         Period::Clock(_) => at,
         Period::Calendar(_) => day_stamp(Timestamp(at), zone).0,

@@ -210,6 +210,12 @@ impl Data {
     /// Fills the store of a directory with all data, or with the data known at `now`.
     pub(crate) fn fill(&self, dir: &Path, now: Option<Timestamp>) {
         let is_known = |name: &str, day: &str| now.is_none_or(|now| date(day) <= self.today(name, now));
+        // A corporate action is applied at the roll of its ex-date, in the United States at 20:00 of
+        // the day before.
+        let is_applied = |name: &str, day: &str| {
+            let venue = self.venues.of(name.parse::<Symbol>().unwrap().market());
+            now.is_none_or(|now| venue.rolled(now).is_some_and(|today| date(day) <= today))
+        };
         let mut files = BTreeMap::from([
             ("securities", "symbol,name_en,name_cn,lot_size,currency,listing_date,delisted_on\n".to_owned()),
             ("minutes", "symbol,time,open,high,low,close,volume,turnover\n".to_owned()),
@@ -257,7 +263,7 @@ impl Data {
                 ("2026-11-13", "0.7,,1/10,,,2026-11-16"),
                 ("2026-11-20", "3,5,,,,"),
             ] {
-                if is_known(name, day) {
+                if is_applied(name, day) {
                     add("actions", format!("{name},{day},{row}"));
                 }
             }

@@ -331,7 +331,8 @@ pub(crate) fn request(method: &'static str, path: &str, rng: &mut Rng, about: &A
         ("GET", "/v1/asset/cashflow") => {
             with(format!("start_time={hours}&end_time={}&page=1&size=50", now.0 + rng.pick(&[0, 900_000])))
         }
-        ("GET", "/v1/asset/equity") => with(rng.pick(&["", "days=2", "days=30"]).into()),
+        ("GET", "/v1/asset/equity") => with(rng.pick(&["", "days=2", "days=30&benchmark=9.HK"]).into()),
+        ("GET", "/v1/asset/performance") => with(rng.pick(&["", "trades=1"]).into()),
         ("GET", "/v1/statement/list") => with(format!("statement_type={}&start_date=1", 1 + rng.below(2))),
         ("GET", "/v1/statement/download") => with("file_key={newest}".to_owned()),
         _ => None,

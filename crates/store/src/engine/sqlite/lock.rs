@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::engine::error::StoreError;
 
-const FILE: &str = "writer.lock";
 /// Name of the lock file of [`JobFile`].
 const JOBS_FILE: &str = "jobs.lock";
 /// Name of the lock file of [`ServerLock`].
@@ -57,13 +56,14 @@ impl Drop for LockFile {
     }
 }
 
-/// The write lock of a store across processes.
+/// A write lock of a store across processes.
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "it is held")] LockFile);
 
 impl Lock {
-    pub(crate) fn take(dir: &Path) -> Result<Lock, StoreError> {
-        let path = dir.join(FILE);
+    /// Takes the lock `name`, which is the name of its file without the extension.
+    pub(crate) fn take(dir: &Path, name: &str) -> Result<Lock, StoreError> {
+        let path = dir.join(name).with_extension("lock");
         let mut tries = 0;
         loop {
             let busy = |pid| StoreError::Busy { place: dir.into(), pid };

@@ -48,7 +48,7 @@ enum Seals {
 }
 
 /// Maximum time that a statement waits for a lock. Candle writers never conflict, because they hold
-/// the writer lock, and readers never wait for writers. A statement waits only for another process
+/// the merge lock, and readers never wait for writers. A statement waits only for another process
 /// that recovers or checkpoints the WAL. Account writers alternate, each with one short
 /// transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
