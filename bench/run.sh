@@ -5,7 +5,8 @@
 #   bench/run.sh paper [PART…]                the paper account compared with other engines, whose packages are a gigabyte
 #   bench/run.sh lists                        watchlists and the list of securities
 #   bench/run.sh live [PART…]                 live pushes and ingest, beside Redis if it is installed
-#   bench/run.sh worlds [PART…]               worlds: steps, the highest speed, memory, fairness, forks
+#   bench/run.sh worlds [PART…]               worlds: steps, the highest speed, memory, fairness, forks, a year of orders
+#   bench/run.sh mirror [PART…]               a mirror of another server: speed without limits, rate with limits
 #   bench/run.sh trades                       single trades
 #   bench/run.sh build                        a build from scratch, and its parts
 #   bench/run.sh others                       the queries of `make bench` on ArcticDB and PostgreSQL
@@ -24,20 +25,23 @@ if [ "${1-}" = page ]; then
     e2e/run.sh --install-browser
     exec node bench/page/measure.mjs target/release/chandler target/bench/page target/e2e/node "${2-20}"
 fi
+# Installs the engines that ours is compared with, and the SDK: a gigabyte.
+install_engines() {
+    python=target/bench/paper-venv/bin/python
+    mkdir -p target/bench/paper
+    if cmp -s bench/paper/requirements.txt target/bench/paper/installed.txt && [ -x "$python" ]; then return; fi
+    # One of the engines requires Python 3.12 or newer.
+    for found in "${PYTHON:-python3}" python3.14 python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[2-9]*/bin/python; do
+        if "$found" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then break; fi
+    done
+    "$found" -m venv target/bench/paper-venv
+    "$python" -m pip install --quiet --disable-pip-version-check -r bench/paper/requirements.txt
+    cp bench/paper/requirements.txt target/bench/paper/installed.txt
+}
 if [ "${1-}" = paper ]; then
     shift
+    install_engines
     work=target/bench/paper
-    python=target/bench/paper-venv/bin/python
-    mkdir -p "$work"
-    if ! cmp -s bench/paper/requirements.txt "$work/installed.txt" || [ ! -x "$python" ]; then
-        # One of the engines requires Python 3.12 or newer.
-        for found in "${PYTHON:-python3}" python3.14 python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[2-9]*/bin/python; do
-            if "$found" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then break; fi
-        done
-        "$found" -m venv target/bench/paper-venv
-        "$python" -m pip install --quiet --disable-pip-version-check -r bench/paper/requirements.txt
-        cp bench/paper/requirements.txt "$work/installed.txt"
-    fi
     cargo build --release --locked -p chandler -p bench >&2
     exec "$python" bench/paper/measure.py target/release/bench target/release/chandler "$work" "$@"
 fi
@@ -61,9 +65,27 @@ if [ "${1-}" = worlds ]; then
     profile=${PROFILE:-release}
     cargo build --profile "$profile" --locked -p chandler -p bench >&2
     printf '| worlds | measured | goal | |\n|---|---|---|---|\n'
-    [ $# -gt 0 ] || set -- stepped max resting moving fork
+    [ $# -gt 0 ] || set -- stepped sdk max resting moving fork year
     for part in "$@"; do
-        "target/$profile/bench" worlds "$part" "target/$profile/chandler" target/bench/worlds
+        case $part in sdk | year) install_engines ;; esac
+        if [ "$part" = year ]; then
+            echo
+            "$python" bench/worlds/year.py "target/$profile/bench" "target/$profile/chandler" target/bench/worlds/year
+        else
+            BENCH_PYTHON=${python-} "target/$profile/bench" worlds "$part" "target/$profile/chandler" target/bench/worlds
+        fi
+    done
+    exit
+fi
+if [ "${1-}" = mirror ]; then
+    shift
+    mkdir -p target/bench/mirror
+    profile=${PROFILE:-release}
+    cargo build --profile "$profile" --locked -p chandler -p bench >&2
+    printf '| mirror | measured | goal | |\n|---|---|---|---|\n'
+    [ $# -gt 0 ] || set -- speed limits
+    for part in "$@"; do
+        "target/$profile/bench" mirror "$part" "target/$profile/chandler" target/bench/mirror
     done
     exit
 fi

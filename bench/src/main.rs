@@ -6,7 +6,9 @@
 //! with one that has only prebuilt answers; `bench turns PLAN` and `bench first PLAN` compare
 //! servers on different stores; `bench cold` and `bench rate` query PostgreSQL in process; `bench
 //! paper PART …` measures the paper account; `bench lists CHANDLER WORK` watchlists and the list of
-//! securities; `bench live PART CHANDLER WORK` pushes and ingest; `bench worlds PART CHANDLER WORK` worlds. All print the numbers that `measure.py` puts into its tables.
+//! securities; `bench live PART CHANDLER WORK` pushes and ingest; `bench worlds PART CHANDLER WORK` worlds; `bench
+//! mirror PART CHANDLER WORK` a mirror of another server. All print the numbers that `measure.py`
+//! puts into its tables.
 
 mod bare;
 mod cold;
@@ -15,6 +17,7 @@ mod floor;
 mod lists;
 mod live;
 mod load;
+mod mirror;
 mod paper;
 mod query;
 mod rate;
@@ -49,16 +52,19 @@ fn main() -> ExitCode {
             live::run(part, chandler, Path::new(work), store.first().copied())
         }
         ["worlds", part, chandler, work] => worlds::run(part, chandler, Path::new(work)),
+        ["mirror", part, chandler, work] => mirror::run(part, chandler, Path::new(work)),
         ["rows", database, source] => rows::run(Path::new(database), Path::new(source)),
         _ => {
             eprintln!(
                 "usage: bench query STORE [PERIOD…] | bench rows DATABASE ROWS | \
                  bench serve CHANDLER STORE [CONNECTIONS…] [beside=OTHER_CHANDLER…] [questions=N] | \
                  bench turns PLAN | bench first PLAN | bench cold ADDRESS WORK | bench rate ADDRESS | \
-                 bench paper engine|fleet|submit|statements WORK | bench paper assets CHANDLER WORK | bench lists CHANDLER WORK | \
-                 bench live {} CHANDLER WORK [STORE] | bench worlds {} CHANDLER WORK",
+                 bench paper engine|fleet|submit|statements|year WORK | bench paper assets CHANDLER WORK | bench lists CHANDLER WORK | \
+                 bench live {} CHANDLER WORK [STORE] | bench worlds {} CHANDLER WORK | \
+                 bench mirror {} CHANDLER WORK",
                 live::PARTS,
-                worlds::PARTS
+                worlds::PARTS,
+                mirror::PARTS
             );
             return ExitCode::from(2);
         }

@@ -24,7 +24,7 @@ use crate::paper::client::HttpClient;
 use crate::paper::times::{Times, timed};
 use crate::server::{self, Server, request};
 
-pub(crate) const PARTS: &str = "stepped|max|resting|moving|fork";
+pub(crate) const PARTS: &str = "stepped|sdk|max|resting|moving|fork";
 
 /// The trading days of the store.
 const DAYS: [&str; 5] = ["2026-03-16", "2026-03-17", "2026-03-18", "2026-03-19", "2026-03-20"];
@@ -40,6 +40,7 @@ const FORK_GOAL_MS: f64 = 20.0;
 pub(crate) fn run(part: &str, chandler: &str, work: &Path) -> anyhow::Result<()> {
     match part {
         "stepped" => stepped(&Place::new(chandler, work, part, 1)?),
+        "sdk" => sdk(&Place::new(chandler, work, part, 1)?),
         "max" => max(&Place::new(chandler, work, part, setting("SYMBOLS", 100))?),
         "resting" => resting(&Place::new(chandler, work, part, 1)?),
         "moving" => moving(&Place::new(chandler, work, part, 64)?),
@@ -48,10 +49,14 @@ pub(crate) fn run(part: &str, chandler: &str, work: &Path) -> anyhow::Result<()>
     }
 }
 
+/// How often the programs of `stepped` and `sdk` place an order, in steps, and their goals.
+const STEPPED: [(&str, usize, f64); 2] =
+    [("quotes only", 0, STEPS_GOAL), ("with orders", 10, ORDER_STEPS_GOAL)];
+
 /// Steps of a program that pulls nothing, and of one that places an order in every tenth minute.
 fn stepped(place: &Place) -> anyhow::Result<()> {
     let steps = setting("STEPS", 1_500);
-    for (name, every, goal) in [("quotes only", 0, STEPS_GOAL), ("with orders", 10, ORDER_STEPS_GOAL)] {
+    for (name, every, goal) in STEPPED {
         let world = place.world(&name.replace(' ', "-"), &json!(0))?;
         let (mut link, mut http) = (world.link(place.server.http())?, world.http(place)?);
         link.subscribe(vec!["T0.US".to_owned(), "CLOCK.WORLD".to_owned()], vec![1])?;
@@ -64,6 +69,26 @@ fn stepped(place: &Place) -> anyhow::Result<()> {
         }
         let rate = steps as f64 / began.elapsed().as_secs_f64();
         line(&format!("stepped, {name}: steps/s"), rate, goal, rate >= goal);
+    }
+    Ok(())
+}
+
+/// The same with the public Python SDK, in a separate process.
+fn sdk(place: &Place) -> anyhow::Result<()> {
+    let python = std::env::var("BENCH_PYTHON").context("BENCH_PYTHON names a Python with the SDK")?;
+    let steps = setting("STEPS", 1_500).to_string();
+    for (name, every, goal) in STEPPED {
+        let world = place.world(&name.replace(' ', "-"), &json!(0))?;
+        let before = place.server.processor_us()?;
+        let mut program = Command::new(&python);
+        program.args(["bench/worlds/steps.py", &steps, &every.to_string()]);
+        let output = program.envs(world.environment(place.server.http())).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let rate: f64 = printed.lines().next_back().context("no output")?.parse()?;
+        line(&format!("stepped by the Python SDK, {name}: steps/s"), rate, goal, rate >= goal);
+        let processor = (place.server.processor_us()? - before) / steps.parse::<f64>()?;
+        print(&format!("| the same: us of CPU of the server per step | {processor:.0} | | |"));
     }
     Ok(())
 }
@@ -216,8 +241,12 @@ impl Place {
         let mut owner = HttpClient::connect(self.server.http(), &self.token)?;
         let created = owner.ask("POST", "/v1/worlds", &self.settings(name, speed).to_string())?;
         let created: Value = serde_json::from_str(&created)?;
-        let token = created.pointer("/data/credentials/access_token").and_then(Value::as_str);
-        Ok(World { token: token.context("no token")?.to_owned() })
+        let credential = |name: &str| {
+            let found = created.pointer(&format!("/data/credentials/{name}")).and_then(Value::as_str);
+            anyhow::Ok(found.with_context(|| format!("no {name}"))?.to_owned())
+        };
+        let (key, secret) = (credential("app_key")?, credential("app_secret")?);
+        Ok(World { key, secret, token: credential("access_token")? })
     }
 
     fn list(&self) -> anyhow::Result<Vec<Value>> {
@@ -242,10 +271,25 @@ impl Place {
 }
 
 struct World {
+    key: String,
+    secret: String,
     token: String,
 }
 
 impl World {
+    /// The environment of a program that uses the SDK.
+    fn environment(&self, server: SocketAddr) -> [(&'static str, String); 7] {
+        [
+            ("LONGBRIDGE_APP_KEY", self.key.clone()),
+            ("LONGBRIDGE_APP_SECRET", self.secret.clone()),
+            ("LONGBRIDGE_ACCESS_TOKEN", self.token.clone()),
+            ("LONGBRIDGE_HTTP_URL", format!("http://{server}")),
+            ("LONGBRIDGE_QUOTE_WS_URL", format!("ws://{server}/v2")),
+            ("LONGBRIDGE_TRADE_WS_URL", format!("ws://{server}/v2")),
+            ("LONGBRIDGE_PRINT_QUOTE_PACKAGES", "false".to_owned()),
+        ]
+    }
+
     fn http(&self, place: &Place) -> anyhow::Result<HttpClient> {
         HttpClient::connect(place.server.http(), &self.token)
     }

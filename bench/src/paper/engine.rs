@@ -20,6 +20,8 @@ use super::world::World;
 
 /// Minutes between two orders of a security.
 const EVERY: usize = 30;
+/// Minutes between two orders of a security in a year for a world: two a day, 5,000 in all.
+const YEAR_EVERY: usize = 195;
 /// Runs of each set of rules, alternating.
 const RUNS: usize = 7;
 const CENT: i64 = market::PRICE_UNIT / 100;
@@ -64,6 +66,23 @@ pub(crate) fn run(work: &Path, size: Size) -> anyhow::Result<()> {
     }
     let first = fills.first().context("no run")?;
     write_fills(&work.join("fills-chandler.csv"), first)
+}
+
+/// Writes the candles and orders of a year for a program in a world and for other engines, and the
+/// fills of the engine alone with the same rules.
+pub(crate) fn year(work: &Path, size: Size) -> anyhow::Result<()> {
+    std::fs::create_dir_all(work)?;
+    let world = World::new(size.securities, size.days)?;
+    let plan = Plan::new(&world, YEAR_EVERY)?;
+    world.write_columns(&work.join("candles.bin"))?;
+    world.write_csv(&work.join("minutes.csv"))?;
+    plan.write(&work.join("orders.csv"))?;
+    let life = live(&world, &plan, &Tables::built_in()?, &same_rules(), Journal::Dropped)?;
+    write_fills(&work.join("fills-engine.csv"), &life.fills)?;
+    let (first, last) = (world.stamp(0)?, world.stamp(world.minutes() - 1)?);
+    let (start, end) = (Timestamp(first.0 - 60), Timestamp(last.0 + 60));
+    writeln!(std::io::stdout().lock(), "year\t{}\t{start}\t{end}", plan.orders.len())?;
+    Ok(())
 }
 
 /// The rules of engines without fees, volumes and queues: a limit that is touched is filled

@@ -66,12 +66,15 @@ pub(crate) fn run(arguments: &[&str]) -> anyhow::Result<()> {
     let size = if std::env::var_os("TINY").is_some() { TINY } else { FULL };
     match arguments {
         ["engine", work] => engine::run(Path::new(work), size),
+        ["year", work] => engine::year(Path::new(work), size),
         ["fleet", work] => fleet::run(Path::new(work), size),
         ["submit", work] => submit::run(Path::new(work), size),
         ["statements", work] => statements::run(Path::new(work), size),
         ["assets", chandler, work] => assets::run(chandler, Path::new(work), size),
         _ => {
-            bail!("usage: bench paper engine|fleet|submit|statements WORK | bench paper assets CHANDLER WORK")
+            bail!(
+                "usage: bench paper engine|fleet|submit|statements|year WORK | bench paper assets CHANDLER WORK"
+            )
         }
     }
 }
@@ -84,7 +87,7 @@ mod tests {
     #[test]
     fn the_bench_of_the_paper_account_runs() {
         let work = tempfile::tempdir().unwrap();
-        for part in [engine::run, fleet::run, submit::run, statements::run] {
+        for part in [engine::run, engine::year, fleet::run, submit::run, statements::run] {
             part(work.path(), TINY).unwrap();
         }
         assert!(assets::prepare(work.path(), TINY).unwrap().entries > 100);
