@@ -7,7 +7,7 @@ use paper::{PaperError, Reason};
 use crate::failure::Failure;
 
 /// Field names with their flags. A name that contains another name must precede it.
-const FLAGS: [(&str, &str); 29] = [
+const FLAGS: [(&str, &str); 33] = [
     ("trigger_price_type", "--spread or --percent"),
     ("submitted_price", "--limit"),
     ("submitted_quantity", "the quantity"),
@@ -21,6 +21,10 @@ const FLAGS: [(&str, &str); 29] = [
     ("expire_date", "--expire"),
     ("delayed_until", "--delay-until"),
     ("client_request_id", "--request-id"),
+    ("profit_taker_submit_price", "--take-profit-limit"),
+    ("stop_loss_submit_price", "--stop-loss-limit"),
+    ("profit_taker_price", "--take-profit"),
+    ("stop_loss_price", "--stop-loss"),
     ("submitted_base_price", "--base"),
     ("upper_limit_price", "--upper"),
     ("lower_limit_price", "--lower"),

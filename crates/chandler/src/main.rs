@@ -93,6 +93,9 @@ enum Command {
     Positions(command::portfolio::Positions),
     /// Show the assets and buying power of a paper account
     Assets(command::portfolio::Assets),
+    /// Show the profit of a paper account by security, its closed trades, and its equity curve
+    #[command(visible_alias = "pnl")]
+    Performance(command::performance::Arguments),
     /// List the executions of a paper account
     Executions(command::portfolio::Executions),
     /// List the cash flow of a paper account
@@ -201,6 +204,7 @@ fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Resul
         Command::Grid(arguments) => command::grid::run(&arguments, context),
         Command::Positions(arguments) => command::portfolio::positions(&arguments, context),
         Command::Assets(arguments) => command::portfolio::assets(&arguments, context),
+        Command::Performance(arguments) => command::performance::run(&arguments, context),
         Command::Executions(arguments) => command::portfolio::executions(&arguments, context),
         Command::Cashflow(arguments) => command::portfolio::cash_flow(&arguments, context),
         Command::Watchlist(arguments) => command::watchlist::run(&arguments, context),

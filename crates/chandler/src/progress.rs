@@ -43,6 +43,11 @@ impl Flags {
         self.styled(total, "{bar:30} {percent:>3} %  {msg}")
     }
 
+    /// Creates a bar whose text uses the rest of the line, and is cut at its end.
+    pub(crate) fn described(self, total: u64) -> Bar {
+        self.styled(total, "{bar:20} {percent:>3} %  {wide_msg}")
+    }
+
     fn styled(self, total: u64, template: &str) -> Bar {
         if self.quiet || !std::io::stderr().is_terminal() {
             return Bar { bar: None, quiet: self.quiet };

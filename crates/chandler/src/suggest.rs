@@ -100,23 +100,46 @@ pub(crate) fn symbol(text: &str, store: Option<&Store>) -> Result<Symbol, Failur
 /// Adds suggestions to an error about an unknown symbol. Other errors are returned unchanged.
 pub(crate) fn hinted(failure: Failure, store: &Store) -> Failure {
     let Failure::Data(error) = &failure else { return failure };
-    let Some(HistoryError::UnknownSecurity(symbol)) = error.downcast_ref() else { return failure };
-    let stored = securities(store).unwrap_or_default();
-    let names = nearest(symbol.as_str(), stored.iter());
-    if names.is_empty() {
+    let hint = match error.downcast_ref() {
+        Some(HistoryError::UnknownSecurity(symbol)) => for_unknown(symbol, store),
+        Some(HistoryError::NoCandles(symbol)) => collection("", symbol, store),
+        _ => String::new(),
+    };
+    if hint.is_empty() {
         return failure;
     }
-    anyhow::anyhow!("{error}{}", question(&names)).into()
+    anyhow::anyhow!("{error}{hint}").into()
 }
 
-/// Returns suggestions for a symbol that is not stored. Empty if the symbol is stored or no stored
-/// symbol is similar.
+/// Returns suggestions for a symbol that is not stored, and the commands that collect it if a
+/// mirror is set up. Empty if the symbol is stored or there is nothing to suggest.
 pub(crate) fn for_unknown(symbol: &Symbol, store: &Store) -> String {
     let stored = securities(store).unwrap_or_default();
     if stored.iter().any(|security| security.symbol == *symbol) {
         return String::new();
     }
-    question(&nearest(symbol.as_str(), stored.iter()))
+    collection(&question(&nearest(symbol.as_str(), stored.iter())), symbol, store)
+}
+
+/// Appends the commands with which the first mirror collects a security. Unchanged without a
+/// mirror.
+fn collection(question: &str, symbol: &Symbol, store: &Store) -> String {
+    let commands = || -> Result<Option<String>, store::StoreError> {
+        let mut reader = store.reader()?;
+        let view = reader.view();
+        let Some(mirror) = view.mirrors()?.into_iter().next() else { return Ok(None) };
+        let name = &mirror.name;
+        let is_listed = view.mirror_securities(mirror.id)?.iter().any(|listed| listed.symbol == *symbol);
+        Ok(Some(match is_listed {
+            true => format!("`chandler mirror run {name}`"),
+            false => format!("`chandler mirror plan {name} {symbol}`, then `chandler mirror run {name}`"),
+        }))
+    };
+    match commands() {
+        Ok(Some(commands)) if question.is_empty() => format!("; to collect it: {commands}"),
+        Ok(Some(commands)) => format!("{question} To collect it: {commands}"),
+        _ => question.to_owned(),
+    }
 }
 
 /// Returns suggestions for a word that is not a valid symbol. Empty if no stored symbol is similar.

@@ -32,6 +32,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
             "grid",
             "positions",
             "assets",
+            "performance",
             "executions",
             "cashflow",
             "statement",

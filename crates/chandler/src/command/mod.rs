@@ -32,6 +32,7 @@ pub(crate) mod mirror;
 pub(crate) mod move_store;
 pub(crate) mod open;
 pub(crate) mod order;
+pub(crate) mod performance;
 pub(crate) mod portfolio;
 pub(crate) mod quarantine;
 pub(crate) mod quota;

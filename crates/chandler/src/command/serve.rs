@@ -14,6 +14,7 @@ use store::{Accounts, CopySettings, StoreError};
 use tokio::runtime::Runtime;
 
 use crate::clock::{Clock, ServedClock};
+use crate::command::mirror::through;
 pub(crate) use crate::config::arguments::Arguments;
 use crate::context::CommandContext;
 use crate::failure::Failure;
@@ -44,8 +45,10 @@ struct ReadyRegion {
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let config = arguments.config()?;
     log::start(&config.log)?;
-    let settings = config.settings();
+    let mut settings = config.settings();
     let context = &context.again().with_key_file(&config.node.key_file);
+    let read_through = through::start(&config.server, settings.limits.threads, context)?;
+    settings.read_through = read_through.as_ref().map(|thread| thread.read_through.clone());
     let serving = Serving::start(&settings, context).map_err(ServeError::into_failure)?;
     let Addresses { http, tcp } = serving.addresses;
     let regional = serving.regional.iter();
@@ -59,7 +62,11 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     if io::stderr().is_terminal() {
         tell_link(&serving.links);
     }
-    serving.run(Hangup::Reload)
+    let served = serving.run(Hangup::Reload);
+    if let Some(thread) = read_through {
+        thread.end();
+    }
+    served
 }
 
 /// Prints a one-time sign-in link for the local user if the server offers such links. A failure is

@@ -78,7 +78,7 @@ fn a_missing_file_is_a_usage_error() {
     let world = World::new();
     check(&world, &["import", "absent.csv"], 2, &["absent.csv", "no such file"]);
     std::fs::create_dir(world.path("empty")).unwrap();
-    check(&world, &["import", "empty"], 2, &["empty", "no CSV or Parquet"]);
+    check(&world, &["import", "empty"], 2, &["empty", "no CSV, XLSX or Parquet"]);
 }
 
 #[test]

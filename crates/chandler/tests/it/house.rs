@@ -62,8 +62,8 @@ fn dependencies_point_only_downwards() {
         (
             "server",
             &[
-                "access", "feed", "files", "history", "market", "paper", "social", "store", "trading",
-                "wire", "world",
+                "access", "collect", "feed", "files", "history", "market", "paper", "social", "store",
+                "trading", "wire", "world",
             ],
         ),
         (

@@ -40,9 +40,23 @@ impl Server {
         *self = Server::at(address, world, &self.token, flags);
     }
 
+    /// Starts a server like [`Server::of`], whose market clock is the machine's.
+    pub(crate) fn by_machine_clock(world: &World, token: &str, flags: &[&str]) -> Server {
+        let mut command = world.command(&[&Server::serve("127.0.0.1:0"), flags].concat());
+        command.env_remove("CHANDLER_CLOCK");
+        Server::spawn(command, token)
+    }
+
+    fn serve(address: &str) -> [&str; 7] {
+        ["serve", "--listen", address, "--tcp", "127.0.0.1:0", "--log", "error"]
+    }
+
     fn at(address: &str, world: &World, token: &str, flags: &[&str]) -> Server {
-        let ports = ["serve", "--listen", address, "--tcp", "127.0.0.1:0", "--log", "error"];
-        let mut child = world.command(&[&ports, flags].concat()).stdout(Stdio::piped()).spawn().unwrap();
+        Server::spawn(world.command(&[&Server::serve(address), flags].concat()), token)
+    }
+
+    fn spawn(mut command: Command, token: &str) -> Server {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap();

@@ -45,7 +45,7 @@ fn reports_use_local_dates_and_include_trades() {
     // If no row can be read, the report contains no interpretation of the file.
     world.write(
         "600519.SH.csv",
-        "ts_code,trade_date,open,high,low,close,vol\n600519.SH,20261113,1,1,1,1,1.5\n",
+        "ts_code,trade_date,open,high,low,close,vol\n600519.SH,20261113,1,1,1,1,many\n",
     );
     let ran = world.run(&["import", "600519.SH.csv"]);
     assert!(ran.code == Some(1) && !ran.stdout.contains("minute"), "{}", ran.stdout);
