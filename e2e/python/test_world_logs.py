@@ -5,7 +5,6 @@ import random
 import unittest
 from decimal import Decimal
 
-import harness
 from live_market import random_candles
 from test_subscribe import DAILY, DAY, EVE, OPEN, SYMBOL
 import test_worlds
@@ -51,10 +50,9 @@ class WorldLogs(test_worlds.Market):
         self.assertEqual(runs[0], runs[2])
         self.trade(self.program("other"), 8)
         self.assertNotEqual(self.shown("other")["digest"], runs[0][0])
-        same = harness.run_chandler(self.server.folder, "world", "diff", "one", "two", "--account", "owner")
+        same = self.diff("one", "two")
         self.assertEqual((same.returncode, same.stdout[:7]), (0, "equal: "), same)
-        other = harness.run_chandler(
-            self.server.folder, "world", "diff", "one", "other", "--account", "owner", "--format", "json")
+        other = self.diff("one", "other", options=("--format", "json"))
         self.assertEqual((other.returncode, json.loads(other.stdout)["equal"]), (1, False), other)
 
     def test_a_killed_server_loses_no_order(self):

@@ -98,6 +98,14 @@ class Market(unittest.TestCase):
     def program(self, name, **options):
         return Program(self.package, self.server, self.world(name, **options))
 
+    def diff(self, *names, options=()):
+        """Runs `chandler world diff` on the store of the running server."""
+        # The server stores steps a moment after its response, but before it returns a log.
+        for name in names:
+            status, envelope = self.server.request("GET", f"/v1/worlds/{name}/log?limit=1", self.owner)
+            self.assertEqual((status, envelope["code"]), (200, 0), envelope)
+        return harness.run_chandler(self.server.store, "world", "diff", *names, "--account", "owner", *options)
+
 
 class Worlds(Market):
     """Tests that run once for each package."""
