@@ -108,9 +108,14 @@ describe('the order ticket of the chart', () => {
       const [order] = await openOrders(ann);
       assert.deepEqual([order.side, order.quantity, Number(order.price)], ['Buy', String(2 * Number(lot)), Number(await value(page, 'price'))]);
       // One key press too many sends nothing.
+      let sent = 0;
+      page.on('request', (request) => {
+        if (request.method() === 'POST' && new URL(request.url()).pathname === '/v1/trade/order') sent += 1;
+      });
       await page.keyboard.press('Enter');
       await page.locator('.order-line .grip').waitFor();
-      assert.equal((await openOrders(ann)).length, 1);
+      await visitor.settle();
+      assert.deepEqual([sent, (await openOrders(ann)).length], [0, 1]);
       assert.match(page.url(), /\/\?symbol=9001\.HK&period=1m/, 'the chart was left');
       // Another security, another price.
       await page.evaluate(() => document.activeElement.blur());

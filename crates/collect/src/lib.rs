@@ -6,7 +6,8 @@
 //!
 //! Start at `run.rs`, the main loop. `jobs.rs` selects the series to read, `requests.rs` sends
 //! requests with rate limit, retries and reconnects, and `derive.rs` computes corporate actions.
-//! `through/` answers requests to the server for data that is not stored. `settings.rs` defines the stored settings and state of a mirror.
+//! `through/` answers requests to the server for data that is not stored. `settings.rs` defines the
+//! stored settings and state of a mirror.
 
 mod calendar;
 mod convert;

@@ -37,7 +37,8 @@ fn encoding_of(head: &[u8]) -> Option<&'static Encoding> {
     if let Some(encoding) = utf_16_without_mark(head) {
         return Some(encoding);
     }
-    // The last character may be incomplete. Other text, binary data included, is left to the reader of lines.
+    // The last character may be incomplete. Other text, including binary data, is left to the reader
+    // of lines.
     let is_utf8 = match std::str::from_utf8(head) {
         Ok(_) => true,
         Err(error) => error.error_len().is_none() || head.contains(&0),

@@ -226,7 +226,7 @@ pub struct Changes {
 }
 
 /// Changes to the attached orders of an order. Prices and terms that are `None` remain unchanged. A
-/// leg that is not there yet is added.
+/// leg that does not exist yet is added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachedChanges {
     pub attached: Attached,

@@ -276,7 +276,8 @@ impl Fetcher {
             Ok(_) => None,
             Err(error @ SourceError::Refused { .. }) => {
                 too_fast(&error)?;
-                Some(miss_time(error.kind()))
+                // A refusal of several securities does not say which of them it concerns.
+                Some(miss_time(error.kind().filter(|_| order.symbols.len() == 1)))
             }
             Err(error) => return Err(SessionError::Failed(error.to_string())),
         };

@@ -12,6 +12,7 @@ mod serial;
 mod sheet;
 mod xml;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 
@@ -69,7 +70,12 @@ pub(crate) fn open<R: Read + Send + 'static>(
         None => Strings::default(),
     };
     let visible: Vec<&Sheet> = sheets.iter().filter(|sheet| sheet.is_visible).collect();
+    let mut read = BTreeSet::new();
     for sheet in &visible {
+        // A hostile workbook may name one large part a thousand times.
+        if !read.insert(sheet.path.to_ascii_lowercase()) {
+            continue;
+        }
         let Some(xml) = part(&sheet.path, SHEET_MAX)? else { continue };
         let mut rows = SheetRows::new(xml, strings, dated.clone(), epoch);
         if rows.has_cells()? {

@@ -1,5 +1,7 @@
 //! The parts of a workbook beside its sheets: names, date formats and shared strings.
 
+use std::collections::BTreeMap;
+
 use quick_xml::events::Event;
 
 use super::error::{WorkbookError, broken};
@@ -85,7 +87,7 @@ fn targets_of(xml: &mut Xml) -> Result<Vec<(String, String)>, WorkbookError> {
 
 /// Returns for each cell format whether it shows a number as a date or a time.
 pub(super) fn styles(xml: &mut Xml) -> Result<Vec<bool>, WorkbookError> {
-    let (mut custom, mut dated, mut is_of_cells) = (Vec::new(), Vec::new(), false);
+    let (mut custom, mut dated, mut is_of_cells) = (BTreeMap::new(), Vec::new(), false);
     loop {
         match xml.next()? {
             Event::Start(tag) => match tag.local_name().as_ref() {
@@ -97,8 +99,8 @@ pub(super) fn styles(xml: &mut Xml) -> Result<Vec<bool>, WorkbookError> {
                 "cellXfs" => is_of_cells = true,
                 "xf" if is_of_cells && dated.len() < FORMATS_MAX => {
                     let id = attribute(&tag, "numFmtId")?.and_then(|id| id.parse().ok()).unwrap_or(0);
-                    let known = custom.iter().find(|(known, _)| *known == id).map(|(_, is_date)| *is_date);
-                    dated.push(known.unwrap_or(is_date_number(id)));
+                    let known = custom.get(&id).copied();
+                    dated.push(known.unwrap_or_else(|| is_date_number(id)));
                 }
                 _ => {}
             },

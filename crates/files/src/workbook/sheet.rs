@@ -69,6 +69,8 @@ impl SheetRows {
             self.at = 0;
         }
         let mut row: Option<(u64, Vec<String>)> = None;
+        // Cells without a name follow each other, including those without a value.
+        let (mut next, mut bytes) = (0, 0);
         loop {
             // The tag is copied, because reading the value of a cell continues with the same reader.
             let cell = match self.xml.next()? {
@@ -97,9 +99,15 @@ impl SheetRows {
             if self.cells > CELLS_MAX {
                 return Err(broken(format!("the sheet has more than {CELLS_MAX} cells")));
             }
-            let place = attribute(&cell, "r")?.and_then(|name| column(&name)).unwrap_or(cells.len());
+            let place = attribute(&cell, "r")?.and_then(|name| column(&name)).unwrap_or(next);
+            next = place.saturating_add(1);
             if text.is_empty() {
                 continue;
+            }
+            // Many cells may refer to the same long shared string.
+            bytes += text.len();
+            if bytes > LINE_MAX {
+                return Err(broken(format!("a row is longer than {} KiB", LINE_MAX >> 10)));
             }
             if place >= COLUMNS_MAX {
                 return Err(broken(format!("the sheet has more than {COLUMNS_MAX} columns")));

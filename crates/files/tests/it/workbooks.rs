@@ -132,6 +132,16 @@ fn cells_of_every_kind_are_read_with_the_line_numbers_of_the_sheet() {
 }
 
 #[test]
+fn cells_without_names_keep_their_columns_after_an_empty_cell() {
+    let mut header = HEADER.to_vec();
+    header.push("turnover");
+    let cells = ["2026-11-09", "1", "2", "1", "2"].map(|text| format!("<c t=\"str\"><v>{text}</v></c>")).concat();
+    let rows = row(1, &header) + &format!("<row r=\"2\">{cells}<c/><c><v>700</v></c></row>");
+    let text = listing(&mut candles("AAPL.US.xlsx", &with_rows(&rows, &[]), &options()));
+    assert!(text.contains(" 2.000000 0 700.000 -\n") || text.contains("volume is empty"), "{text}");
+}
+
+#[test]
 fn hidden_and_empty_sheets_are_passed_over() {
     let header = HEADER.map(Cell::Text).to_vec();
     let day = |n: f64| {
@@ -164,6 +174,11 @@ fn damaged_and_hostile_workbooks_are_refused() {
     assert!(broken(&format!("<row><c t=\"str\"><v>{long}</v></c></row>")).contains("more than 256 KiB"));
     assert!(broken(&format!("<row r=\"{long}\"></row>")).contains("more than 256 KiB"));
     assert!(broken(&format!("<!-- {long} -->")).contains("more than 256 KiB"));
+    // A row of references to one long text, which together are far larger than the file.
+    let text = format!("<sst><si>{}</si></sst>", format!("<t>{}</t>", "x".repeat(60_000)).repeat(1_000));
+    let cells = "<c t=\"s\"><v>0</v></c>".repeat(1_000);
+    let repeated = with_rows(&format!("<row>{cells}</row>"), &[("xl/sharedStrings.xml", &text)]);
+    assert!(said(&repeated).contains("a row is longer than 64 KiB"), "{}", said(&repeated));
     // Announced counts reserve nothing.
     let strings = r#"<sst count="99999999999" uniqueCount="99999999999"><si><t>a</t></si></sst>"#;
     let counted = with_rows(&row(1, &HEADER), &[("xl/sharedStrings.xml", strings)]);

@@ -154,7 +154,10 @@ fn lay_changed(
     let mut changed: BTreeMap<(FileNo, Series), usize> = BTreeMap::new();
     for (at, part) in laid.iter().enumerate().filter(|(_, part)| part.version != version) {
         let stored = batch.series_of(&part.series.symbol)?;
-        if stored.iter().any(|info| info.series == part.series && info.version > part.version) {
+        // A merge may also complete roll-ups without changing the minutes.
+        let is_written = |series: &Series| part.laid.writes.iter().any(|write| write.series == *series);
+        let is_used = |series: &Series| *series == part.series || is_written(series);
+        if stored.iter().any(|info| info.version > part.version && is_used(&info.series)) {
             changed.insert((part.file, part.series.clone()), at);
         }
     }

@@ -253,8 +253,8 @@ fn an_import_and_merges_that_run_together_lose_no_row() {
         merger.merge(Timestamp(now)).unwrap();
     });
     case.expected = all.iter().map(|row| (row.time.0, *row)).collect();
-    let found = case.check_stored("together");
-    assert!(found > 0, "the newest hour is not rolled up");
+    // Which of them wrote the newest hour last is not determined.
+    case.check_stored("together");
     case.check_answers(&mut Rng(1), "together");
     assert!(history::check(&case.shop.store, venues()).unwrap().damage.is_empty());
 }

@@ -29,6 +29,8 @@ pub(crate) const FILE_BYTES_MAX: usize = 2 << 30;
 const FILES_MAX: usize = 32;
 /// Maximum total size of the files waiting for import, as a multiple of the maximum file size.
 const LARGEST_MAX: u64 = 4;
+/// Minimum remaining lifetime, in seconds, of an upload that is returned for the same file.
+const MERGED_LIFE_S: i64 = 43_200;
 
 pub(crate) struct Intake {
     folder: Folder,
@@ -95,9 +97,10 @@ impl Intake {
     }
 
     /// Returns the earlier upload of the same file, if there is one, and removes this one. Files are
-    /// the same if their names and contents are.
+    /// the same if their names and contents are. An upload that expires soon is not returned.
     pub(crate) fn merged(&self, upload: Upload) -> Result<Upload, IntakeError> {
-        for earlier in self.list()? {
+        let soon = Timestamp(self.now().0.saturating_add(MERGED_LIFE_S));
+        for earlier in self.list()?.into_iter().filter(|earlier| earlier.id.expires_at() > soon) {
             let may_be =
                 earlier.id != upload.id && earlier.name == upload.name && earlier.bytes == upload.bytes;
             if may_be && folder::are_equal(&earlier.path, &upload.path).map_err(IntakeError::from_io)? {

@@ -33,8 +33,8 @@ const STAMPS_KEPT: i64 = 100_000;
 const NOT_FOR_READERS: usize = 3;
 
 /// Maximum time that a writer waits for the merge lock. A merge, or a write of a mirror, takes a
-/// fraction of a second.
-const MERGE_LOCK_WITHIN: Duration = Duration::from_secs(10);
+/// fraction of a second, but on PostgreSQL the lock of a killed process expires after 15 seconds.
+const MERGE_LOCK_WITHIN: Duration = Duration::from_secs(20);
 const LOCK_RETRY: Duration = Duration::from_millis(10);
 
 /// The purpose of opening a store.

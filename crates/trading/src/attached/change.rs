@@ -95,16 +95,16 @@ impl Planner<'_> {
     /// Returns the new quantity of an attached order. The quantity follows an open main order, so a
     /// request may only repeat it.
     fn quantity_of(&self, order: &Order, changes: &AttachedChanges) -> Result<Quantity, Refusal> {
-        let kept = order.terms.quantity + self.main_terms.quantity - self.main.terms.quantity;
+        let unchanged = order.terms.quantity + self.main_terms.quantity - self.main.terms.quantity;
         match changes.quantity {
-            None => Ok(kept),
-            Some(quantity) if self.is_repeated(quantity, kept) => Ok(kept),
+            None => Ok(unchanged),
+            Some(quantity) if self.is_repeated(quantity, unchanged) => Ok(unchanged),
             Some(quantity) => check_quantity_of(self.account, order, quantity).map(|()| quantity),
         }
     }
 
-    fn is_repeated(&self, quantity: Quantity, kept: Quantity) -> bool {
-        self.main.is_open() && (quantity == kept || quantity == self.main_terms.quantity)
+    fn is_repeated(&self, quantity: Quantity, unchanged: Quantity) -> bool {
+        self.main.is_open() && (quantity == unchanged || quantity == self.main_terms.quantity)
     }
 
     /// Replaces an open attached order. Returns its new terms.
@@ -206,7 +206,7 @@ impl Planner<'_> {
         check_order(others.chain([(leg, terms)]).collect::<Vec<_>>().into_iter())
     }
 
-    /// Adds legs, which watch the price at once if the main order has a fill.
+    /// Adds legs, which watch the price immediately if the main order has a fill.
     fn add(&mut self, legs: &[Leg]) {
         let first = self.account.next_order().number();
         for (index, leg) in (0u64..).zip(legs) {
