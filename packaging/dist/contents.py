@@ -70,6 +70,15 @@ def tarball_name(parts):
     return f"chandler-{parts.version}-linux-{parts.needs.machine}"
 
 
+def install_script(url):
+    """The script that installs the tarball of a release, by default that of `url`."""
+    text = source("packaging/dist/install.sh").decode()
+    marker = "RELEASE=''"
+    if text.count(f"\n{marker}\n") != 1:
+        raise ValueError(f"install.sh has no line {marker}")
+    return text.replace(f"\n{marker}\n", f"\nRELEASE='{url}'\n").encode()
+
+
 def debian_data(parts):
     doc = "usr/share/doc/chandler/"
     # Debian ships the licence itself, and names the changelog differently.

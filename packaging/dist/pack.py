@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Packs the executable: a tarball, a package for Debian and Ubuntu, a wheel for pip, and their checksums.
+"""Packs the executable: a tarball, a package for Debian and Ubuntu, a wheel for pip, and their checksums; and the script that
+installs the tarball.
 
-    pack.py [--out DIR] [--executable FILE] [--extra DIR] [--baseline] [--tag vX.Y.Z] [tar] [deb] [wheel]
+    pack.py [--out DIR] [--executable FILE] [--extra DIR] [--baseline] [--tag vX.Y.Z] [--url URL] [tar] [deb] [wheel]
 
 `make dist` builds the input. Only Python's standard library is used, and the output is reproducible.
 """
@@ -9,6 +10,7 @@
 import argparse
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +33,7 @@ def main(arguments=None):
         return f"pack.py: the tag {options.tag} is not v{parts.version}, the version in Cargo.toml"
     options.out.mkdir(parents=True, exist_ok=True)
     sums = {}
-    for name, data in made(parts, options.kinds or KINDS, source_time()):
+    for name, data in made(parts, options.kinds or KINDS, source_time(), options.url or ""):
         (options.out / name).write_bytes(data)
         sums[name] = hashlib.sha256(data).hexdigest()
         print(f"{options.out / name}  {len(data) / 1e6:.1f} MB")
@@ -56,15 +58,24 @@ def parse(arguments):
     parser.add_argument("--executable", type=Path, default=target / "release/package/chandler")
     parser.add_argument("--extra", type=Path, default=target / "release/package", help="the folder of manual and completions")
     parser.add_argument("--baseline", action="store_true", help="the executable runs on processors without AVX2")
+    parser.add_argument("--url", type=release_url, help="address of the release, which the install script uses by default")
     parser.add_argument("--tag", help="fail unless it names the packed version")
     return parser.parse_args(arguments)
 
 
-def made(parts, kinds, at):
+def release_url(text):
+    """An address that can be written into a shell script."""
+    if not re.fullmatch(r"https?://[A-Za-z0-9._~:/@%+-]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not the address of a release")
+    return text
+
+
+def made(parts, kinds, at, url):
     """Name and bytes of each package."""
     if "tar" in kinds:
         name = contents.tarball_name(parts)
         yield f"{name}.tar.gz", archive.gz(archive.tar(contents.tarball(parts), at, prefix=f"{name}/"))
+        yield "install.sh", contents.install_script(url)
     if "deb" in kinds:
         yield contents.debian_name(parts), deb(parts, at)
     if "wheel" in kinds:
