@@ -104,7 +104,7 @@ e2e-rust: setup
 	@CARGO="$(CARGO)" ./e2e/run.sh --with target/debug/e2e
 	@CARGO="$(CARGO)" ./e2e/run.sh --with target/debug/e2e-example-first
 	@CARGO="$(CARGO)" ./e2e/run.sh --with target/debug/e2e-example-years
-	@CARGO="$(CARGO)" CHANDLER_E2E_RUST=$(CURDIR)/target/debug ./e2e/run.sh test_session.Session.test_by_longbridge_in_rust test_documents.Strategies.test_rust test_documents.Live.test_rust \
+	@CARGO="$(CARGO)" CHANDLER_E2E_RUST=$(CURDIR)/target/debug ./e2e/run.sh test_session.Session.test_by_longbridge_in_rust test_session.Brackets.test_by_longbridge_in_rust test_documents.Strategies.test_rust test_documents.Live.test_rust \
 	    test_documents.InWorlds.test_rust test_world_runs.Runs.test_rust
 
 # Examples with a gigabyte of packages: vn.py.

@@ -307,5 +307,64 @@ class Session(unittest.TestCase):
         }])
 
 
+class Brackets(unittest.TestCase):
+    """A purchase with a take profit and a stop loss, seen by SDKs that have no call to attach them:
+    each is an order with its own detail and pushes."""
+
+    maxDiff = None
+
+    def test_by_longport_in_python(self):
+        self.play(lambda server, account: PythonClient("longport", server, account))
+
+    def test_by_longport_in_node(self):
+        self.play(lambda _, account: Program(["node", str(harness.ROOT / "e2e/node/session.js")], account))
+
+    @unittest.skipUnless("CHANDLER_E2E_RUST" in os.environ, "run with `make e2e-rust`")
+    def test_by_longbridge_in_rust(self):
+        self.play(lambda _, account: Program([os.path.join(os.environ["CHANDLER_E2E_RUST"], "e2e-session")], account))
+
+    def play(self, open_client):
+        server = Market(WEDNESDAY, "10:00:15")
+        self.addCleanup(server.kill)
+        account = server.trader("trader", "--cash", "HKD=500000")
+        client = open_client(server, account)
+        body = {
+            "symbol": SYMBOL, "order_type": "LO", "side": "Buy", "submitted_quantity": "100", "submitted_price": "305.8",
+            "time_in_force": "Day",
+            "attached_params": {"attached_order_type": "BRACKET", "profit_taker_price": "306", "stop_loss_price": "300"},
+        }
+        status, document = server.request("POST", "/v1/trade/order", account, body)
+        self.assertEqual((status, document["code"]), (200, 0), document)
+        main = document["data"]["order_id"]
+        _, document = server.request("GET", f"/v1/trade/order?order_id={main}", account)
+        profit, stop = (one["order_id"] for one in document["data"]["attached_orders"])
+        # The list has the order without its attached orders.
+        self.assertEqual([order["order_id"] for order in client.today_orders()], [main])
+        waiting = client.order_detail(order_id=stop)
+        self.assertEqual((waiting["status"], waiting["order_type"], waiting["side"]), ("VarietiesNotReported", "MIT", "Sell"))
+        # 10:01 opens at 305.2: the purchase. 10:02 reaches 306, so the take profit takes the open of
+        # 10:03, 305, and the stop is cancelled.
+        server.move(WEDNESDAY, "10:04:00")
+        figures = lambda order: (order["status"], order["executed_quantity"], order["executed_price"])
+        self.assertEqual(figures(client.order_detail(order_id=main)), ("Filled", Decimal(100), Decimal("305.2")))
+        self.assertEqual(figures(client.order_detail(order_id=profit)), ("Filled", Decimal(100), Decimal(305)))
+        self.assertEqual(client.order_detail(order_id=stop)["status"], "Canceled")
+        self.assertEqual(client.stock_positions(), [])
+        # The quantity of the attached orders follows the fill, so each is pushed again then.
+        wanted = [
+            (main, "WaitToNew", "10:00:15"), (main, "New", "10:00:15"),
+            (profit, "VarietiesNotReported", "10:00:15"), (stop, "VarietiesNotReported", "10:00:15"),
+            (main, "Filled", "10:02:00"), (stop, "VarietiesNotReported", "10:02:00"),
+            (profit, "VarietiesNotReported", "10:02:00"), (profit, "New", "10:03:00"), (profit, "Filled", "10:04:00"),
+            (stop, "Canceled", "10:04:00"),
+        ]
+        pushes = client.pushes(count=len(wanted))
+        self.assertEqual(
+            [(push["order_id"], push["status"], push["updated_at"]) for push in pushes],
+            [(order_id, status, instant(WEDNESDAY, time)) for order_id, status, time in wanted])
+        self.assertEqual((pushes[8]["last_share"], pushes[8]["last_price"]), (Decimal(100), Decimal(305)))
+        client.close()
+
+
 if __name__ == "__main__":
     unittest.main()
