@@ -26,9 +26,11 @@ mod suggest;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod tips;
 mod tree;
 mod write_error;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -62,7 +64,11 @@ enum Command {
     #[command(visible_aliases = ["ls", "search"], aliases = ["symbols", "securities", "find"])]
     List(command::list::Arguments),
     /// Query candles by count or date range, in any period, unadjusted or adjusted
+    #[command(aliases = ["candles", "candlesticks", "klines", "bars", "ohlc"])]
     Kline(command::kline::Arguments),
+    /// Show the latest prices: last, change, volume and state
+    #[command(aliases = ["quotes", "price", "prices", "snapshot"])]
+    Quote(command::quote::Arguments),
     /// Write whole series or ranges to CSV, Parquet or Arrow files
     Export(command::export::Arguments),
     /// Compare the stored candles with the calendar, and list the gaps
@@ -76,12 +82,14 @@ enum Command {
     /// List the rows that imports refused, with file, line and reason
     Quarantine(command::quarantine::Arguments),
     /// Remove a symbol, or its candles of one period, from the store
+    #[command(aliases = ["rm", "delete"])]
     Remove(command::remove::Arguments),
     /// Fill the store from another server, using your account there
     Mirror(command::mirror::Arguments),
     /// Serve the store to clients: HTTP, WebSocket and TCP
     Serve(command::serve::Arguments),
     /// Manage client accounts, and report the assets and orders that determine their levels
+    #[command(aliases = ["accounts", "user", "users"])]
     Account(command::account::Arguments),
     /// Print the environment variables that the public SDKs need for a server
     SdkEnv(command::sdk_env::Arguments),
@@ -90,8 +98,10 @@ enum Command {
     /// Submit, change and list the grid strategies of a paper account
     Grid(command::grid::Arguments),
     /// Show the positions of a paper account
+    #[command(aliases = ["portfolio", "holdings"])]
     Positions(command::portfolio::Positions),
     /// Show the assets and buying power of a paper account
+    #[command(aliases = ["balance", "cash"])]
     Assets(command::portfolio::Assets),
     /// Show the profit of a paper account by security, its closed trades, and its equity curve
     #[command(visible_alias = "pnl")]
@@ -101,6 +111,7 @@ enum Command {
     /// List the cash flow of a paper account
     Cashflow(command::portfolio::CashFlow),
     /// List and change the watchlists of an account
+    #[command(aliases = ["watchlists", "watch"])]
     Watchlist(command::watchlist::Arguments),
     /// List, show and download the daily and monthly statements of a paper account
     Statement(command::statement::Arguments),
@@ -144,7 +155,10 @@ enum Command {
 
 fn main() -> ExitCode {
     let _flush = log::FlushAtEnd;
-    let matches = commands().get_matches();
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    let matches = commands()
+        .try_get_matches_from(&typed)
+        .unwrap_or_else(|error| tips::explain(error, &mut commands(), &typed).exit());
     let (innermost, path) = innermost(&matches);
     remote::http::announce(path.join(" "));
     let result = match Arguments::from_arg_matches(&matches) {
@@ -189,6 +203,7 @@ fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Resul
         Command::Open(arguments) => command::open::run(&arguments, context),
         Command::List(arguments) => command::list::run(&arguments, context),
         Command::Kline(arguments) => command::kline::run(&arguments, context),
+        Command::Quote(arguments) => command::quote::run(&arguments, context),
         Command::Export(arguments) => command::export::run(&arguments, context),
         Command::Coverage(arguments) => command::coverage::run(&arguments, context),
         Command::Check(arguments) => command::check::run(&arguments, context),

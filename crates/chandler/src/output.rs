@@ -11,13 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, presets};
 use indicatif::HumanCount;
 use serde::Serialize;
 
 use crate::failure::{Failure, usage};
-use crate::log;
 use crate::write_error::WriteError;
+use crate::{log, terminal};
 
 /// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -152,31 +152,103 @@ pub(crate) enum Column {
     Right(&'static str),
 }
 
-/// Returns a plain table: no borders, two spaces between columns, and a one-line heading that
-/// `tail` can remove.
+impl Column {
+    fn heading(self) -> &'static str {
+        match self {
+            Column::Left(heading) | Column::Right(heading) => heading,
+        }
+    }
+}
+
+/// A plain table: no borders, one space between columns, and a one-line heading that `tail` can
+/// remove.
+#[derive(Debug)]
+pub(crate) struct Table {
+    cells: comfy_table::Table,
+    headings: Vec<&'static str>,
+    /// Headings of the columns that a narrow terminal does not show, the first to be left out
+    /// first.
+    optional: &'static [&'static str],
+}
+
 pub(crate) fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(columns.iter().map(|column| match column {
-        Column::Left(name) | Column::Right(name) => *name,
-    }));
+    let mut cells = comfy_table::Table::new();
+    cells.load_style(presets::NOTHING);
+    let headings: Vec<&'static str> = columns.iter().map(|column| column.heading()).collect();
+    cells.set_header(&headings);
     for row in rows {
-        table.add_row(row.iter().map(|cell| printable(cell)));
+        cells.add_row(row.iter().map(|cell| printable(cell)));
     }
     for (index, column) in columns.iter().enumerate() {
-        if let Some(of) = table.column_mut(index) {
+        if let Some(of) = cells.column_mut(index) {
             of.set_padding((0, 1));
             if matches!(column, Column::Right(_)) {
                 of.set_cell_alignment(CellAlignment::Right);
             }
         }
     }
-    table
+    Table { cells, headings, optional: &[] }
 }
 
-/// Formats a table without trailing spaces.
-pub(crate) fn text(table: &Table) -> String {
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+impl Table {
+    /// Names the columns to leave out on a narrow terminal, the first of them first. All other
+    /// columns are always shown.
+    pub(crate) fn optional(self, headings: &'static [&'static str]) -> Table {
+        Table { optional: headings, ..self }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// Hides optional columns until the table fits into a width. Returns the headings of the hidden
+    /// columns, in the order of the table.
+    fn fit(&mut self, width: usize) -> Vec<&'static str> {
+        let mut widths: Vec<usize> =
+            self.cells.column_max_content_widths().into_iter().map(usize::from).collect();
+        let mut hidden = Vec::new();
+        for heading in self.optional {
+            let shown = widths.iter().filter(|width| **width > 0).count();
+            if widths.iter().sum::<usize>() + GAP * shown.saturating_sub(1) <= width {
+                break;
+            }
+            let Some(index) = self.headings.iter().position(|known| known == heading) else { continue };
+            if let (Some(of), Some(width)) = (self.cells.column_mut(index), widths.get_mut(index)) {
+                of.set_constraint(ColumnConstraint::Hidden);
+                *width = 0;
+                hidden.push(*heading);
+            }
+        }
+        self.headings.iter().copied().filter(|heading| hidden.contains(heading)).collect()
+    }
+
+    /// Formats the whole table without trailing spaces, for a file or a pipe.
+    pub(crate) fn whole(&self) -> String {
+        self.cells.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Formats the table for a terminal of this width. A last line names the columns that were left
+    /// out.
+    fn fitted(mut self, width: usize) -> String {
+        let hidden = self.fit(width);
+        let text = self.whole();
+        match hidden.as_slice() {
+            [] => text,
+            hidden => format!("{text}\n(not shown in {width} columns: {})", hidden.join(", ")),
+        }
+    }
+}
+
+/// Number of spaces between two columns.
+const GAP: usize = 1;
+
+/// Formats a table for stdout. A terminal that is too narrow gets fewer columns; a pipe or a file
+/// always gets all of them.
+pub(crate) fn text(table: Table) -> String {
+    match terminal::width_of_stdout() {
+        Some(width) => table.fitted(width),
+        None => table.whole(),
+    }
 }
 
 /// Makes untrusted text safe for a terminal. Control characters, and characters that reverse or
@@ -229,6 +301,32 @@ mod tests {
             (size(0), size(999), size(1500), size(2_000_000)),
             ("0 B".into(), "999 B".into(), "1.5 kB".into(), "2.0 MB".into())
         );
+    }
+
+    fn sample() -> Table {
+        let columns =
+            [Column::Left("symbol"), Column::Left("name"), Column::Right("last"), Column::Left("state")];
+        let row = |texts: [&str; 4]| texts.map(str::to_owned).to_vec();
+        let rows = [row(["700.HK", "騰訊控股", "306.20", "open"]), row(["9.HK", "Wick", "1.5", "closed"])];
+        table(&columns, rows).optional(&["state", "name"])
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_fewer_columns_and_names_the_others() {
+        let whole =
+            "symbol name       last state\n700.HK 騰訊控股 306.20 open\n9.HK   Wick        1.5 closed";
+        assert_eq!(sample().whole(), whole);
+        assert_eq!(sample().fitted(29), whole);
+        assert_eq!(
+            sample().fitted(28),
+            "symbol name       last\n700.HK 騰訊控股 306.20\n9.HK   Wick        1.5\n(not shown in 28 columns: state)"
+        );
+        // Columns that are not optional are kept, even if the terminal is too narrow for them.
+        assert_eq!(
+            sample().fitted(5),
+            "symbol   last\n700.HK 306.20\n9.HK      1.5\n(not shown in 5 columns: name, state)"
+        );
+        assert_eq!(table(&[Column::Left("symbol")], [vec!["700.HK".to_owned()]]).fitted(1), "symbol\n700.HK");
     }
 
     #[test]

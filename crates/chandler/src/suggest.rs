@@ -1,5 +1,5 @@
-//! Parses candle periods by their common names, and suggests stored symbols ("did you mean"). All
-//! other suggestions come from clap.
+//! Parses candle periods by their common names, and suggests stored symbols ("did you mean"). For
+//! words and flags there are the tips in `tips`, and clap's own suggestions.
 
 use std::ffi::OsStr;
 use std::sync::LazyLock;

@@ -62,6 +62,14 @@ impl Terminal {
     }
 }
 
+/// Returns the width of the terminal on stdout in columns, or `None` if stdout is not a terminal or
+/// its width is unknown.
+pub(crate) fn width_of_stdout() -> Option<usize> {
+    let out = std::io::stdout();
+    let size = if out.is_terminal() { terminal_size::terminal_size_of(&out) } else { None };
+    size.map(|(Width(width), _)| usize::from(width)).filter(|width| *width > 0)
+}
+
 /// Returns whether to use colours. `NO_COLOR` takes precedence over `CLICOLOR_FORCE`.
 pub(crate) fn colours(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> bool {
     let env = |name: &str| env(name).filter(|value| !value.is_empty());

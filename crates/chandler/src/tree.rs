@@ -13,6 +13,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
             "import",
             "list",
             "kline",
+            "quote",
             "export",
             "coverage",
             "inspect",

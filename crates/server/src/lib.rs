@@ -65,7 +65,7 @@ mod written;
 
 pub use crate::core::Clock;
 pub use certificate::{Certificate, Concern};
-pub use command::PAGED_MAX;
+pub use command::{PAGED_MAX, quote_message};
 pub use http::{
     InProcess, InProcessAnswer, InProcessRefusal, InProcessRequest, StoreInventory, charge_name,
     import_document, ingest_candle, ingest_trade, openapi,
@@ -73,6 +73,7 @@ pub use http::{
 pub use listen::{Addresses, Reloader, Server, ServerError};
 pub use local::SignInLinks;
 pub use market_clock::{CannotStep, ClockSpeed, MarketClock, MarketTime};
+pub use market_status::trade_status as market_status;
 pub use metrics::count_lost_log_lines;
 pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};

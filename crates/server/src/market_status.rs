@@ -4,7 +4,7 @@
 use market::{Market, Session, Timestamp, Venue};
 
 /// Returns the status code of a market.
-pub(crate) fn trade_status(venue: &Venue, now: Timestamp) -> i32 {
+pub fn trade_status(venue: &Venue, now: Timestamp) -> i32 {
     let is_us = venue.market() == Market::Us;
     // Only Hong Kong has a closing auction. In other markets the closing phase only allows for late
     // timestamps.

@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         vec![row.at.to_string(), row.actor.clone(), account, row.event.clone(), row.reason.clone()]
     });
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(&columns, cells)))?;
+    writeln!(out, "{}", output::text(output::table(&columns, cells).optional(&["account", "actor"])))?;
     Ok(out.flush()?)
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 fn println_table(columns: &[Column], rows: Vec<Vec<String>>) -> Result<(), Failure> {
     use std::io::Write;
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(columns, rows)))?;
+    writeln!(out, "{}", output::text(output::table(columns, rows)))?;
     out.flush()?;
     Ok(())
 }

@@ -138,7 +138,7 @@ impl Show {
                 let rows = settings.iter().chain([&store]);
                 let rows = rows.map(|one| vec![one.key.clone(), text(&one.value), one.from.words()]);
                 let mut out = output::stdout();
-                writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+                writeln!(out, "{}", output::text(output::table(&columns, rows)))?;
                 Ok(out.flush()?)
             }
         }

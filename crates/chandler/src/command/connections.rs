@@ -69,7 +69,11 @@ fn list(session: &Session, account: Option<&str>, format: Format) -> Result<(), 
     let mut out = output::stdout();
     let all = || connections.iter().chain(streams);
     if all().next().is_some() {
-        writeln!(out, "{}", output::text(&output::table(&columns, all().map(row))))?;
+        writeln!(
+            out,
+            "{}",
+            output::text(output::table(&columns, all().map(row)).optional(&["since", "door", "address"]))
+        )?;
     }
     for one in all() {
         let id = text(one, "id");

@@ -128,7 +128,11 @@ fn one(
     });
     let rows: Vec<Vec<String>> = rows.collect();
     if !rows.is_empty() {
-        writeln!(out, "{}\n", output::text(&output::table(&columns, rows)))?;
+        writeln!(
+            out,
+            "{}\n",
+            output::text(output::table(&columns, rows).optional(&["day", "extended", "expected", "of"]))
+        )?;
     }
     let sum = Sum::of(&coverage);
     writeln!(out, "{}", sum.sentence(&coverage))?;
@@ -190,7 +194,17 @@ fn all(arguments: &Arguments, context: &CommandContext, reader: &mut Reader) -> 
         ["days", "days since", "days missing", "minutes expected", "no trades", "not loaded", "unknown"];
     columns.extend(numbers.map(Column::Right));
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    writeln!(
+        out,
+        "{}",
+        output::text(output::table(&columns, rows).optional(&[
+            "unknown",
+            "minutes expected",
+            "not loaded",
+            "days since",
+            "days"
+        ]))
+    )?;
     out.flush()?;
     Ok(())
 }
@@ -367,7 +381,13 @@ fn list_trades(
     columns.extend(["trades", "days", "missing"].map(Column::Right));
     columns.push(Column::Left("days without trades"));
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(&columns, all.iter().map(TradeCoverage::row))))?;
+    writeln!(
+        out,
+        "{}",
+        output::text(
+            output::table(&columns, all.iter().map(TradeCoverage::row)).optional(&["days", "first"])
+        )
+    )?;
     Ok(out.flush()?)
 }
 

@@ -60,7 +60,17 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         row
     });
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    writeln!(
+        out,
+        "{}",
+        output::text(output::table(&columns, rows).optional(&[
+            "unchanged",
+            "kind",
+            "replaced",
+            "rows",
+            "started"
+        ]))
+    )?;
     out.flush()?;
     Ok(())
 }
@@ -123,7 +133,7 @@ fn show_undo(planned: &Undo, context: &CommandContext) -> Result<(), Failure> {
     });
     let mut out = output::stdout();
     writeln!(out, "import {}: {}", planned.import.id.0, output::printable(&planned.import.file))?;
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    writeln!(out, "{}", output::text(output::table(&columns, rows)))?;
     let more = planned.series.len().saturating_sub(SERIES_SHOWN);
     if more > 0 {
         writeln!(out, "and {} more series", output::thousands(more as u64))?;

@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
                 if ended(source) { time(source.last) } else { String::new() },
             ]
         });
-        writeln!(out, "\n{}", output::text(&output::table(&columns, rows)))?;
+        writeln!(out, "\n{}", output::text(output::table(&columns, rows)))?;
     }
     out.flush()?;
     Ok(())
@@ -206,7 +206,11 @@ fn print_series(
             zone.rfc3339(info.last),
         ]
     });
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    writeln!(
+        out,
+        "{}",
+        output::text(output::table(&columns, rows).optional(&["blocks", "bytes/candle", "bytes"]))
+    )?;
     Ok(())
 }
 

@@ -180,7 +180,14 @@ fn table(documents: &[Value]) -> Result<(), Failure> {
         ]
     });
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    writeln!(
+        out,
+        "{}",
+        output::text(
+            output::table(&columns, rows)
+                .optional(&["intraday", "partial", "days", "ends", "missing", "name"])
+        )
+    )?;
     Ok(out.flush()?)
 }
 

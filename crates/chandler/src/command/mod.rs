@@ -36,6 +36,7 @@ pub(crate) mod performance;
 pub(crate) mod portfolio;
 pub(crate) mod quarantine;
 pub(crate) mod quota;
+pub(crate) mod quote;
 pub(crate) mod remove;
 pub(crate) mod restore;
 pub(crate) mod sdk_env;

@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
                 vec![part(table.part).to_owned(), table.name.clone(), output::thousands(table.rows), short]
             });
             let mut out = output::stdout();
-            writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+            writeln!(out, "{}", output::text(output::table(&columns, rows)))?;
             writeln!(
                 out,
                 "moved {} to {}, including {}; the source is unchanged",

@@ -11,7 +11,7 @@ use super::trade::shown::{self, amount, rows, text, zoned};
 use crate::client::AccountFlags;
 use crate::context::CommandContext;
 use crate::failure::Failure;
-use crate::output::{self, Column, Format};
+use crate::output::{self, Column, Format, Table};
 use crate::remote::field;
 
 #[derive(Debug, Args)]
@@ -59,8 +59,8 @@ fn parts(row: &Value) -> impl Iterator<Item = String> {
     PARTS.map(|name| amount(row, name)).into_iter()
 }
 
-fn table(out: &mut impl Write, columns: &[Column], rows: Vec<Vec<String>>) -> Result<(), Failure> {
-    Ok(writeln!(out, "{}", output::text(&output::table(columns, rows)))?)
+fn table(out: &mut impl Write, table: Table) -> Result<(), Failure> {
+    Ok(writeln!(out, "{}", output::text(table))?)
 }
 
 fn print_profit(out: &mut impl Write, document: &Value) -> Result<(), Failure> {
@@ -81,7 +81,7 @@ fn print_profit(out: &mut impl Write, document: &Value) -> Result<(), Failure> {
     if lines.is_empty() {
         writeln!(out, "nothing was traded")?;
     } else {
-        table(out, &columns, lines)?;
+        table(out, output::table(&columns, lines))?;
         writeln!(out, "realised profit includes all charges; costs are average costs")?;
     }
     let missing = text(document, "missing");
@@ -116,7 +116,8 @@ fn print_securities(out: &mut impl Write, document: &Value) -> Result<(), Failur
         head.into_iter().chain(parts(one)).chain([text(one, "currency")]).collect()
     };
     writeln!(out)?;
-    table(out, &columns, securities.iter().map(row).collect())
+    let securities = output::table(&columns, securities.iter().map(row));
+    table(out, securities.optional(&["currency", "average cost", "realised", "unrealised", "day"]))
 }
 
 fn print_trades(out: &mut impl Write, document: &Value) -> Result<(), Failure> {
@@ -160,7 +161,11 @@ fn print_trades(out: &mut impl Write, document: &Value) -> Result<(), Failure> {
         ]
     };
     let trades = rows(document, "trades");
-    if trades.is_empty() { Ok(()) } else { table(out, &columns, trades.iter().map(row).collect()) }
+    let trades = output::table(&columns, trades.iter().map(row));
+    if trades.is_empty() {
+        return Ok(());
+    }
+    table(out, trades.optional(&["charges", "currency", "held", "opened", "entry", "exit"]))
 }
 
 fn print_curve(out: &mut impl Write, equity: &Value, has_benchmark: bool) -> Result<(), Failure> {

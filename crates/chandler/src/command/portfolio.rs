@@ -85,7 +85,7 @@ fn print_assets(out: &mut impl Write, funds: &Value) -> Result<(), Failure> {
         ]
     };
     let cash = rows(funds, "cash_infos").iter().map(row);
-    writeln!(out, "{}", output::text(&output::table(&columns, cash)))?;
+    writeln!(out, "{}", output::text(output::table(&columns, cash).optional(&["frozen", "settling"])))?;
     Ok(())
 }
 
@@ -119,7 +119,8 @@ pub(crate) fn positions(arguments: &Positions, context: &CommandContext) -> Resu
         Column::Left("currency"),
     ];
     let positions = rows(&document, "list").iter().flat_map(|channel| rows(channel, "stock_info"));
-    shown::table(&columns, positions.map(position_row).collect(), "no positions")
+    let positions = output::table(&columns, positions.map(position_row));
+    shown::table(positions.optional(&["available", "currency", "name", "cost", "value"]), "no positions")
 }
 
 fn position_row(position: &Value) -> Vec<String> {
@@ -179,7 +180,8 @@ pub(crate) fn executions(arguments: &Executions, context: &CommandContext) -> Re
         Some(_) => "no executions on earlier days",
         None => "no executions today: `--history` lists those of earlier days",
     };
-    shown::table(&columns, rows(&document, "trades").iter().map(execution_row).collect(), nothing)
+    let executions = output::table(&columns, rows(&document, "trades").iter().map(execution_row));
+    shown::table(executions.optional(&["execution", "time"]), nothing)
 }
 
 fn execution_row(trade: &Value) -> Vec<String> {
@@ -223,7 +225,8 @@ pub(crate) fn cash_flow(arguments: &CashFlow, context: &CommandContext) -> Resul
         Column::Left("symbol"),
         Column::Left("description"),
     ];
-    shown::table(&columns, rows(&document, "list").iter().map(flow_row).collect(), "no cash has moved")
+    let flows = output::table(&columns, rows(&document, "list").iter().map(flow_row));
+    shown::table(flows.optional(&["description", "symbol", "currency"]), "no cash has moved")
 }
 
 fn flow_row(flow: &Value) -> Vec<String> {

@@ -55,7 +55,9 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let mut out = output::stdout();
     match documents.is_empty() {
         true => writeln!(out, "nothing is quarantined")?,
-        false => writeln!(out, "{}", output::text(&output::table(&columns, cells)))?,
+        false => {
+            writeln!(out, "{}", output::text(output::table(&columns, cells).optional(&["row", "symbol"])))?
+        }
     }
     out.flush()?;
     Ok(())

@@ -178,6 +178,6 @@ fn all(access: &Access, format: Format, context: &CommandContext) -> Result<(), 
         ]
     });
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    writeln!(out, "{}", output::text(output::table(&columns, rows).optional(&["next", "why", "month"])))?;
     Ok(out.flush()?)
 }

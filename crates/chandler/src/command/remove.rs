@@ -73,7 +73,7 @@ fn show(planned: &Removal, sources: &[Source], context: &CommandContext) -> Resu
         vec![series.to_string(), first, last, output::thousands(*rows), output::size(*bytes)]
     });
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    writeln!(out, "{}", output::text(output::table(&columns, rows)))?;
     if planned.trades > 0 {
         let (trades, days) = (output::thousands(planned.trades), output::thousands(planned.trade_days));
         writeln!(out, "{trades} trades of {days} days")?;

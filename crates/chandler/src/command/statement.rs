@@ -123,7 +123,7 @@ impl List {
         let columns = [Column::Left("date"), Column::Left("statement"), Column::Left("file")];
         let row =
             |row: &Value| vec![dashed(&text(row, "dt")), question.kind.to_string(), text(row, "file_key")];
-        shown::table(&columns, rows(&document, "list").iter().map(row).collect(), "no statements yet")
+        shown::table(output::table(&columns, rows(&document, "list").iter().map(row)), "no statements yet")
     }
 }
 
@@ -214,7 +214,7 @@ fn print(document: &StatementDocument) -> Result<(), Failure> {
         if rows.is_empty() {
             return Ok(());
         }
-        writeln!(out, "\n{heading}\n{}", output::text(&output::table(columns, rows)))
+        writeln!(out, "\n{heading}\n{}", output::text(output::table(columns, rows)))
     };
     section(&mut out, "cash", &BALANCES, balances(document))?;
     section(&mut out, "cash movements", &MOVEMENTS, movements(document))?;

@@ -110,7 +110,13 @@ impl List {
             Column::Left("text"),
             Column::Left("hidden because"),
         ];
-        writeln!(out, "{}", output::text(&output::table(&columns, posts.iter().map(Post::cells))))?;
+        writeln!(
+            out,
+            "{}",
+            output::text(
+                output::table(&columns, posts.iter().map(Post::cells)).optional(&["time", "author"])
+            )
+        )?;
         Ok(out.flush()?)
     }
 }

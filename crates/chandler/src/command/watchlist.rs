@@ -169,7 +169,13 @@ fn print(out: &mut impl Write, group: &Value) -> Result<(), Failure> {
         let (price, at) = (amount(one, "watched_price"), zoned(one, "watched_at", &symbol));
         vec![symbol, text(one, "name"), price, at, pinned.to_owned()]
     };
-    Ok(writeln!(out, "{}", output::text(&output::table(&columns, securities.iter().map(row))))?)
+    Ok(writeln!(
+        out,
+        "{}",
+        output::text(
+            output::table(&columns, securities.iter().map(row)).optional(&["followed", "pinned", "name"])
+        )
+    )?)
 }
 
 impl Create {

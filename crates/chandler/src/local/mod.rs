@@ -8,14 +8,22 @@ mod endpoints;
 
 use access::{Access, Account};
 use anyhow::anyhow;
+use history::AsOf;
 use market::Market;
 
 use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 
+use account_clock::AccountClock;
 pub(crate) use books::Books;
 pub(crate) use endpoints::{Effect, LocalAccount, Purpose};
+
+/// Returns the market time at which local data is read: that of the clock that the user has set, of a
+/// running server of the store, or of the machine.
+pub(crate) fn market_time(context: &CommandContext) -> AsOf {
+    AccountClock::of(context).moment.as_of
+}
 
 /// Opens the account database of the store. The time of opening is read from the machine's clock,
 /// even if `--clock` is set.

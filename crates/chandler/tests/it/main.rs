@@ -39,6 +39,7 @@ mod postgres;
 #[cfg(unix)]
 #[path = "../../../store/tests/postgres/harness.rs"]
 mod postgres_server;
+mod quote;
 mod reach;
 mod remote;
 mod reports;

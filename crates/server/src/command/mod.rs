@@ -16,4 +16,5 @@ pub(crate) use candles::{HistoryCandles, LatestCandles, calls, period};
 pub(crate) use capital::{CapitalDistribution, CapitalFlow};
 pub(crate) use definition::{Command, Context, Pace, Subject, symbol};
 pub(crate) use intraday::{Intraday, LatestTradesCommand};
+pub use securities::quote_message;
 pub(crate) use securities::{Quotes, StaticInfo};

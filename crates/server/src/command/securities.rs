@@ -70,7 +70,7 @@ impl Command for Quotes {
                 if let (Some(quote), AsOf::Live(_)) = (&mut quote, as_of) {
                     core.live.set_times(quote);
                 }
-                quotes.extend(quote.as_ref().map(message));
+                quotes.extend(quote.as_ref().map(quote_message));
             }
             Ok(quotes)
         });
@@ -107,7 +107,8 @@ fn of_clock(symbol: String, clock: &ClockQuote) -> quote::Quote {
     }
 }
 
-fn message(quote: &Quote) -> quote::Quote {
+/// Returns the message of a quote.
+pub fn quote_message(quote: &Quote) -> quote::Quote {
     let price = |price: Price| price.text(quote.decimals).to_string();
     let beside = |SessionQuote { state: SessionState { figures, time, .. }, prev_close }| PrePost {
         last_done: price(figures.last),

@@ -107,7 +107,7 @@ fn list(access: &Access, format: Format) -> Result<(), Failure> {
     let columns = [Column::Right("level"), Column::Right("quota"), Column::Left("requires")];
     let rows = steps.iter().map(|step| vec![step.level.to_string(), step.quota.to_string(), condition(step)]);
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    writeln!(out, "{}", output::text(output::table(&columns, rows)))?;
     out.flush()?;
     tell_fault(access, format)
 }

@@ -210,6 +210,6 @@ fn print_report(reported: Result<Reported, AccessError>, what: &str, format: For
 
 fn print(columns: &[Column], rows: impl Iterator<Item = Vec<String>>) -> Result<(), Failure> {
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(columns, rows)))?;
+    writeln!(out, "{}", output::text(output::table(columns, rows)))?;
     Ok(out.flush()?)
 }

@@ -69,7 +69,18 @@ pub(super) fn list(
         ]);
     }
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    writeln!(
+        out,
+        "{}",
+        output::text(output::table(&columns, rows).optional(&[
+            "subscriptions",
+            "connections",
+            "rights",
+            "rate",
+            "region",
+            "level"
+        ]))
+    )?;
     out.flush()?;
     Ok(())
 }

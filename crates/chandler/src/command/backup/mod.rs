@@ -197,7 +197,7 @@ pub(super) fn describe(out: &mut impl Write, manifest: &Manifest) -> Result<(), 
     let rows = manifest.files.iter().map(|file| {
         vec![file.name.file_name().to_owned(), output::thousands(file.bytes), file.blake3.clone()]
     });
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    writeln!(out, "{}", output::text(output::table(&columns, rows)))?;
     let counts = manifest.counts;
     let trades = match counts.trades {
         0 => String::new(),

@@ -8,7 +8,7 @@ use crate::command::trade::shown::{self, amount, grid_status, rows, text, zoned}
 use crate::command::trade::{GridsQuestion, grid_state};
 use crate::context::CommandContext;
 use crate::failure::Failure;
-use crate::output::{Column, Format};
+use crate::output::{self, Column, Format};
 
 #[derive(Debug, Args)]
 pub(super) struct List {
@@ -50,8 +50,10 @@ impl List {
             Column::Right("sold"),
             Column::Right("profit"),
         ];
-        let grids = rows(&document, "grid_order").iter().map(row).collect();
-        shown::table(&columns, grids, "no grids: `chandler grid submit` starts one")
+        let grids = rows(&document, "grid_order").iter().map(row);
+        let grids = output::table(&columns, grids)
+            .optional(&["created", "sold", "bought", "step", "quantity", "lower", "upper", "base"]);
+        shown::table(grids, "no grids: `chandler grid submit` starts one")
     }
 }
 

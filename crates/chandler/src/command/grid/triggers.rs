@@ -43,8 +43,10 @@ impl History {
             Column::Left("state"),
             Column::Left("reason"),
         ];
-        let triggers = rows(&document, "trigger_orders").iter().map(row).collect();
-        shown::table(&columns, triggers, "no triggers")
+        let triggers = rows(&document, "trigger_orders").iter().map(row);
+        let triggers =
+            output::table(&columns, triggers).optional(&["type", "average", "executed", "triggered"]);
+        shown::table(triggers, "no triggers")
     }
 }
 

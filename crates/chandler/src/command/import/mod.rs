@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "WHAT=FACTOR,…")]
     scale: Option<String>,
     /// Symbol for files that do not contain one; a ticker without market is completed
-    #[arg(long)]
+    #[arg(long, aliases = ["ticker", "code"])]
     symbol: Option<String>,
     /// Region for tickers without one: HK, US, SH or SZ
     #[arg(long, value_name = "REGION")]
@@ -485,7 +485,7 @@ fn counts(reports: &[Report]) -> String {
         ]);
         rows.push(row);
     }
-    output::text(&output::table(&columns, rows))
+    output::text(output::table(&columns, rows).optional(&["kind", "unchanged", "symbols", "replaced"]))
 }
 
 fn as_json(reports: &[Report], ignored: &[String], next: &[String], venues: &Venues) -> Value {

@@ -122,7 +122,7 @@ pub(super) fn first_rows(report: &Report, venues: &Venues) -> String {
             candle.turnover.text().to_string(),
         ]
     });
-    output::text(&output::table(&columns, rows))
+    output::text(output::table(&columns, rows).optional(&["turnover", "session", "volume"]))
 }
 
 /// Formats a dry run's first trades as they would be stored.
@@ -145,7 +145,7 @@ pub(super) fn first_trades(report: &Report, venues: &Venues) -> String {
             trade.kind.to_string(),
         ]
     });
-    output::text(&output::table(&columns, rows))
+    output::text(output::table(&columns, rows).optional(&["type", "direction"]))
 }
 
 fn prices(candle: &Candle) -> [String; 4] {

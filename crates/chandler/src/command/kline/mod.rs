@@ -119,6 +119,9 @@ impl From<SessionArgument> for Sessions {
     }
 }
 
+/// Formats a table for a terminal or for a file.
+type Layout = fn(output::Table) -> String;
+
 /// All candles selected by a query, oldest first.
 #[derive(Debug)]
 struct CollectedCandles {
@@ -159,9 +162,13 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         Format::Chart => source.title(&query, context)?,
         _ => String::new(),
     };
-    let options = if arguments.output.is_none() { terminal.chart() } else { terminal.chart_without_colour() };
+    // Only standard output may be a terminal with a limited width.
+    let (options, layout): (_, Layout) = match arguments.output {
+        None => (terminal.chart(), output::text),
+        Some(_) => (terminal.chart_without_colour(), |table| table.whole()),
+    };
     let write = |out: &mut (dyn Write + Send)| {
-        collected.write(arguments.format, out, &title, context, options)?;
+        collected.write(arguments.format, out, &title, context, options, layout)?;
         Ok(out.flush()?)
     };
     match &arguments.output {
@@ -395,10 +402,11 @@ impl CollectedCandles {
         title: &str,
         context: &CommandContext,
         options: ChartOptions,
+        layout: Layout,
     ) -> Result<(), Failure> {
         let zone = context.history.venue(&self.symbol).zone();
         match format {
-            Format::Table => print::table(&mut out, self, zone),
+            Format::Table => print::table(&mut out, self, zone, layout),
             Format::Json => print::json(&mut out, self, zone),
             Format::Csv | Format::Parquet => {
                 let format = if format == Format::Csv { files::Format::Csv } else { files::Format::Parquet };

@@ -4,11 +4,16 @@ use std::io::Write;
 
 use market::{Period, Zone};
 
-use super::CollectedCandles;
+use super::{CollectedCandles, Layout};
 use crate::failure::Failure;
 use crate::output::{self, Column};
 
-pub(super) fn table(out: &mut impl Write, collected: &CollectedCandles, zone: &Zone) -> Result<(), Failure> {
+pub(super) fn table(
+    out: &mut impl Write,
+    collected: &CollectedCandles,
+    zone: &Zone,
+    layout: Layout,
+) -> Result<(), Failure> {
     let sessions = collected.candles.session.iter().any(|session| *session != market::Session::Intraday);
     let mut columns = vec![Column::Left("time")];
     columns.extend(["open", "high", "low", "close", "volume", "turnover"].map(Column::Right));
@@ -30,7 +35,8 @@ pub(super) fn table(out: &mut impl Write, collected: &CollectedCandles, zone: &Z
         }
         row
     });
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    let table = output::table(&columns, rows).optional(&["turnover", "session", "volume", "open"]);
+    writeln!(out, "{}", layout(table))?;
     Ok(())
 }
 

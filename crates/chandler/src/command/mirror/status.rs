@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         ]
     });
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(&columns, cells)))?;
+    writeln!(out, "{}", output::text(output::table(&columns, cells)))?;
     for known in &all {
         for MirrorSecurity { symbol, note } in &known.list {
             if let Some((reason, at)) = note {

@@ -95,7 +95,7 @@ fn show(checks: &[Checked], with_factors: bool) -> Result<(), Failure> {
                 vec![symbol, date, kind, amount, width.clone(), low.clone(), high.clone()]
             })
         });
-        writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+        writeln!(out, "{}", output::text(output::table(&columns, rows)))?;
     }
     let checks = || checks.iter().map(|checked| &checked.check);
     let (days, different): (u64, u64) = checks()
@@ -116,7 +116,7 @@ fn show(checks: &[Checked], with_factors: bool) -> Result<(), Failure> {
             Column::Right("ours"),
             Column::Right("received"),
         ];
-        writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+        writeln!(out, "{}", output::text(output::table(&columns, rows)))?;
     }
     let securities = checks().count() as u64;
     writeln!(

@@ -24,7 +24,7 @@ pub(super) struct Replace {
     #[arg(long, value_name = "QUANTITY", allow_negative_numbers = true)]
     quantity: Option<String>,
     /// Limit price
-    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
+    #[arg(long, alias = "price", value_name = "PRICE", allow_negative_numbers = true)]
     limit: Option<String>,
     /// Trigger price
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]

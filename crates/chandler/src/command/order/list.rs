@@ -91,7 +91,8 @@ impl List {
             Some(_) => "no orders of earlier days",
             None => "no orders today: `--history` lists those of earlier days",
         };
-        shown::table(&columns, rows(&document, "orders").iter().flat_map(rows_of).collect(), nothing)
+        let orders = output::table(&columns, rows(&document, "orders").iter().flat_map(rows_of));
+        shown::table(orders.optional(&["average", "submitted", "executed", "type", "reason"]), nothing)
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     #[arg(allow_negative_numbers = true)]
     quantity: String,
     /// Limit price
-    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
+    #[arg(long, alias = "price", value_name = "PRICE", allow_negative_numbers = true)]
     limit: Option<String>,
     /// LO, MO, LIT, MIT, TSLPAMT, TSLPPCT; in Hong Kong ELO, AO, ALO, ODD, SLO too [default:
     /// derived from the other flags]

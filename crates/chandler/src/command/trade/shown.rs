@@ -7,7 +7,7 @@ use serde_json::Value;
 use trading::plain_price;
 
 use crate::failure::Failure;
-use crate::output::{self, Column};
+use crate::output::{self, Table};
 use crate::remote::field;
 
 /// Returns a field as printable text. A number is formatted as in JSON; an absent field is an empty
@@ -220,12 +220,12 @@ pub(crate) fn security_name(symbol: &str, name: String) -> String {
 }
 
 /// Prints a table, or `nothing` if there are no rows.
-pub(crate) fn table(columns: &[Column], rows: Vec<Vec<String>>, nothing: &str) -> Result<(), Failure> {
+pub(crate) fn table(table: Table, nothing: &str) -> Result<(), Failure> {
     let mut out = output::stdout();
-    if rows.is_empty() {
+    if table.is_empty() {
         writeln!(out, "{nothing}")?;
     } else {
-        writeln!(out, "{}", output::text(&output::table(columns, rows)))?;
+        writeln!(out, "{}", output::text(table))?;
     }
     Ok(out.flush()?)
 }

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::path_of;
 use crate::client::{AccountFlags, Client};
-use crate::command::trade::shown::{json, rows, table, text};
+use crate::command::trade::shown::{self, json, rows, text};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::local::Purpose;
-use crate::output::{Column, Format};
+use crate::output::{self, Column, Format};
 use crate::remote::field;
 
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ impl Log {
             let entry = field(line, "entry").to_string();
             vec![text(line, "number"), text(line, "at"), text(line, "step"), text(line, "kind"), entry]
         });
-        table(&columns, cells.collect(), "no lines")
+        shown::table(output::table(&columns, cells), "no lines")
     }
 }
 

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use self::words::{SkipName, cash_of, credentials_of, path_of, speed_of};
-use super::trade::shown::{rows, table, text};
+use super::trade::shown::{self, rows, text};
 use crate::client::{AccountFlags, Client};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
@@ -388,7 +388,8 @@ impl List {
         let row = |world: &Value| {
             ["name", "state", "now", "end", "speed", "step"].map(|name| text(world, name)).to_vec()
         };
-        table(&columns, rows(&document, "worlds").iter().map(row).collect(), "no worlds")
+        let worlds = output::table(&columns, rows(&document, "worlds").iter().map(row));
+        shown::table(worlds.optional(&["step", "speed", "end"]), "no worlds")
     }
 }
 

@@ -74,7 +74,7 @@ fn print_equity(out: &mut impl Write, equity: &[EquityRow]) -> Result<(), Failur
         writeln!(out, "The last {ROWS_MAX} of {} days; --format json and --html have all:", equity.len())?;
     }
     let rows = equity.iter().skip(hidden).map(row);
-    writeln!(out, "{}", output::text(&output::table(&columns, rows)))?;
+    writeln!(out, "{}", output::text(output::table(&columns, rows)))?;
     Ok(())
 }
 
@@ -141,7 +141,7 @@ pub(super) fn sweep(
         row
     };
     let mut out = output::stdout();
-    writeln!(out, "{}", output::text(&output::table(&columns, runs.iter().map(row))))?;
+    writeln!(out, "{}", output::text(output::table(&columns, runs.iter().map(row))))?;
     Ok(out.flush()?)
 }
 
