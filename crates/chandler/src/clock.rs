@@ -14,6 +14,7 @@ use market::{Timestamp, Venues};
 use serde::{Deserialize, Serialize};
 use server::{CannotStep, ClockSpeed, MarketTime};
 
+use crate::clock_wish::WishPath;
 use crate::open_hours::OpenHours;
 
 /// Maximum speed of a clock, relative to the machine's clock: about eleven days per second.
@@ -149,6 +150,11 @@ impl ServedClock {
         ServedClock { clock, moved_to: AtomicI64::new(i64::MIN), notice }
     }
 
+    /// Returns whether commands in other shells may move the clock: it is stopped, and published.
+    pub(crate) fn takes_wishes(&self) -> bool {
+        matches!(self.clock, Clock::Fixed(_)) && self.notice.is_some()
+    }
+
     /// Creates the clock and publishes it to commands in other shells. If publishing fails, the
     /// error is logged and the server continues.
     pub(crate) fn noted(clock: Clock, notice: &NoticePath) -> ServedClock {
@@ -237,6 +243,11 @@ impl NoticePath {
         let of: String = of.map(|of| format!("-{of}")).unwrap_or_default();
         let name: String = format!("{FILE}{of}").chars().map(plain).take(200).collect();
         NoticePath { note: folder.join(format!("{name}.json")), lock: folder.join(format!("{name}.lock")) }
+    }
+
+    /// Returns the paths with which a command moves the clock of the server.
+    pub(crate) fn wishes(&self) -> WishPath {
+        WishPath::beside(&self.note)
     }
 
     /// Returns the published clock and whether a server is currently publishing it. `None` if the

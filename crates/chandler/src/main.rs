@@ -7,6 +7,7 @@
 mod chart;
 mod client;
 mod clock;
+mod clock_wish;
 mod command;
 mod config;
 mod context;

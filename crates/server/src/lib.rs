@@ -70,7 +70,7 @@ pub use http::{
     InProcess, InProcessAnswer, InProcessRefusal, InProcessRequest, StoreInventory, charge_name,
     import_document, ingest_candle, ingest_trade, openapi,
 };
-pub use listen::{Addresses, Reloader, Server, ServerError};
+pub use listen::{Addresses, ClockMover, Reloader, Server, ServerError};
 pub use local::SignInLinks;
 pub use market_clock::{CannotStep, ClockSpeed, MarketClock, MarketTime};
 pub use market_status::trade_status as market_status;

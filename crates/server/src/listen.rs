@@ -10,6 +10,7 @@ use std::time::Duration;
 use access::{Access, AccessError, Region};
 use history::History;
 use history::ingest::IngestError;
+use market::Timestamp;
 use store::{Store, StoreError};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -91,6 +92,18 @@ impl Reloader {
     /// continue with the old certificate.
     pub fn reload(&self) -> bool {
         self.0.as_ref().map(|tls| tls.reload()).is_some()
+    }
+}
+
+/// Handle that moves a stopped market clock.
+#[derive(Clone, Debug)]
+pub struct ClockMover(Arc<Site>);
+
+impl ClockMover {
+    /// Moves the clock forward, and returns when all pushes of the movement are queued. The error
+    /// is the reason, as in the response of the endpoint.
+    pub fn move_to(&self, to: Timestamp) -> Result<(), String> {
+        http::move_clock(&self.0.core, to)
     }
 }
 
@@ -197,6 +210,11 @@ impl Server {
     /// Returns a handle to reload the certificate while the server runs.
     pub fn reloader(&self) -> Reloader {
         Reloader(self.site.tls.clone())
+    }
+
+    /// Returns a handle to move a stopped market clock while the server runs.
+    pub fn clock_mover(&self) -> ClockMover {
+        ClockMover(self.site.clone())
     }
 
     /// Returns a handle to issue one-time links while the server runs.

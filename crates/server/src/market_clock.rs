@@ -55,7 +55,7 @@ pub enum ClockSpeed {
 
 impl ClockSpeed {
     /// Returns the name in JSON documents.
-    pub(crate) fn kind(self) -> &'static str {
+    pub fn kind(self) -> &'static str {
         match self {
             ClockSpeed::Machine => "machine",
             ClockSpeed::Standing => "standing",
@@ -64,7 +64,7 @@ impl ClockSpeed {
     }
 
     /// Returns the market seconds per machine second.
-    pub(crate) fn factor(self) -> f64 {
+    pub fn factor(self) -> f64 {
         match self {
             ClockSpeed::Machine => 1.0,
             ClockSpeed::Standing => 0.0,

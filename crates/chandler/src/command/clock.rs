@@ -1,13 +1,16 @@
-//! `chandler clock`: shows a server's market clock, or moves a fixed clock forward. Requires the
-//! operator role.
+//! `chandler clock`: shows a server's market clock, or moves a fixed clock forward. Needs write access
+//! to the store of a server on this machine, or the operator role at another server.
 
 use std::io::Write;
 
+use anyhow::anyhow;
 use clap::Args;
-use market::Timestamp;
+use market::{Timestamp, Venues};
 use serde_json::{Value, json};
+use server::{CannotStep, MarketTime};
 
 use super::trade::shown::text;
+use crate::clock::{Clock, IsServed, NoticePath, ServedClock};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
@@ -27,25 +30,11 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-pub(crate) fn run(arguments: &Arguments, _: &CommandContext) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let wish = arguments.to.as_deref().map(Wish::parse).transpose()?;
-    let session = Session::open(&arguments.remote)?;
-    let get = || session.get(PATH).map_err(|error| session.to_failure(error));
-    let document = match wish {
-        None => get()?,
-        Some(wish) => {
-            let to = match wish {
-                Wish::To(at) => at,
-                Wish::On(seconds) => {
-                    let shown = get()?;
-                    let now = text(&shown, "now").parse::<jiff::Timestamp>().map_err(|_| {
-                        usage("the server does not report its clock: give an instant to move it to")
-                    })?;
-                    Timestamp(now.as_second().saturating_add(seconds))
-                }
-            };
-            session.post(PATH, json!({"now": to.to_string()})).map_err(|error| session.to_failure(error))?
-        }
+    let document = match notice_of_server(arguments, context)? {
+        Some(notice) => here(&notice, wish, context.history.venues())?,
+        None => there(arguments, wish)?,
     };
     if arguments.format == Format::Json {
         return Ok(output::json(&document)?);
@@ -53,6 +42,58 @@ pub(crate) fn run(arguments: &Arguments, _: &CommandContext) -> Result<(), Failu
     let mut out = output::stdout();
     writeln!(out, "{}{}", text(&document, "now"), pace(&document))?;
     Ok(out.flush()?)
+}
+
+/// Returns the clock file of the running server of the local store. `None` if another server was
+/// given, or if no server of the default store runs.
+fn notice_of_server(arguments: &Arguments, context: &CommandContext) -> Result<Option<NoticePath>, Failure> {
+    let named = context.named;
+    match (&arguments.remote.server, named.store, named.server) {
+        (Some(_), true, true) => return Err(usage("--server and --store cannot be used together")),
+        (Some(_), false, _) => return Ok(None),
+        _ => {}
+    }
+    let is_served = |notice: &NoticePath| matches!(notice.read(), Some((_, IsServed::Yes)));
+    match context.clock_notice().ok().filter(is_served) {
+        None if named.store => Err(anyhow!("no server of this store is running on this machine").into()),
+        notice => Ok(notice),
+    }
+}
+
+/// Shows or moves the clock of the running server of the local store.
+fn here(notice: &NoticePath, wish: Option<Wish>, venues: &Venues) -> Result<Value, Failure> {
+    let read = || {
+        let (noted, _) = notice.read().ok_or_else(|| anyhow!("the server of this store has stopped"))?;
+        Ok::<Clock, Failure>(noted.clock(venues))
+    };
+    let mut clock = read()?;
+    if let Some(wish) = wish {
+        if !matches!(clock, Clock::Fixed(_)) {
+            return Err(anyhow!(CannotStep::NotStanding).into());
+        }
+        notice.wishes().ask(wish.after(clock.now())).map_err(|error| anyhow!(error))?;
+        clock = read()?;
+    }
+    let pace = ServedClock::new(clock, None).pace();
+    Ok(json!({"now": clock.now().to_string(), "pace": pace.kind(), "speed": pace.factor()}))
+}
+
+/// Shows or moves the clock of another server.
+fn there(arguments: &Arguments, wish: Option<Wish>) -> Result<Value, Failure> {
+    let session = Session::open(&arguments.remote)?;
+    let get = || session.get(PATH).map_err(|error| session.to_failure(error));
+    let Some(wish) = wish else { return get() };
+    let to = match wish {
+        Wish::To(at) => at,
+        Wish::On(_) => {
+            let shown = get()?;
+            let now = text(&shown, "now")
+                .parse::<jiff::Timestamp>()
+                .map_err(|_| usage("the server does not report its clock: give an instant to move it to"))?;
+            wish.after(Timestamp(now.as_second()))
+        }
+    };
+    session.post(PATH, json!({"now": to.to_string()})).map_err(|error| session.to_failure(error))
 }
 
 /// Describes how the server's clock advances. Empty if the server does not report it.
@@ -77,6 +118,14 @@ enum Wish {
 }
 
 impl Wish {
+    /// Returns the time to move to from the present time of the clock.
+    fn after(self, now: Timestamp) -> Timestamp {
+        match self {
+            Wish::To(at) => at,
+            Wish::On(seconds) => Timestamp(now.0.saturating_add(seconds)),
+        }
+    }
+
     fn parse(text: &str) -> Result<Wish, Failure> {
         let wrong = || {
             usage(format!(

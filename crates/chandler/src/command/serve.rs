@@ -9,11 +9,12 @@ use access::Region;
 use anyhow::{Context, anyhow};
 use history::History;
 use serde::Serialize;
-use server::{Addresses, Server, ServerError, Settings, SignInLinks};
+use server::{Addresses, ClockMover, Server, ServerError, Settings, SignInLinks};
 use store::{Accounts, CopySettings, StoreError};
 use tokio::runtime::Runtime;
 
 use crate::clock::{Clock, ServedClock};
+use crate::clock_wish::{self, WishPath};
 use crate::command::mirror::through;
 pub(crate) use crate::config::arguments::Arguments;
 use crate::context::CommandContext;
@@ -109,6 +110,8 @@ pub(crate) struct Serving {
     pub(crate) addresses: Addresses,
     regional: Vec<(Region, SocketAddr)>,
     internal: Option<SocketAddr>,
+    /// Where commands of this machine ask to move a stopped clock.
+    wishes: Option<WishPath>,
 }
 
 /// Reason why a server did not start. A port that is in use is a separate variant, because `demo`
@@ -158,8 +161,11 @@ impl Serving {
         settings.node.name = settings.node.name.or_else(machine_name);
         let settings = &settings;
         let clock = context.clock;
+        let served = served_clock(clock, context);
+        let notice = context.clock_notice().ok().filter(|_| served.takes_wishes());
+        let wishes = notice.map(|notice| notice.wishes());
         let (market, machine): (server::MarketClock, server::Clock) =
-            (Arc::new(served_clock(clock, context)), Arc::new(|| Clock::Machine.now()));
+            (Arc::new(served), Arc::new(|| Clock::Machine.now()));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .worker_threads(serving_threads())
@@ -184,14 +190,14 @@ impl Serving {
         let addresses = server.addresses().map_err(Failure::from)?;
         let regional = server.regional_addresses().map_err(Failure::from)?;
         let internal = server.internal_address().map_err(Failure::from)?;
-        Ok(Serving { runtime, signals, server, links, addresses, regional, internal })
+        Ok(Serving { runtime, signals, server, links, addresses, regional, internal, wishes })
     }
 
     /// Serves until SIGINT or SIGTERM, then waits for running requests. A second Ctrl-C ends the
     /// process immediately. A second SIGTERM is ignored, because process supervisors may send
     /// SIGTERM twice.
     pub(crate) fn run(self, hangup: Hangup) -> Result<(), Failure> {
-        let Serving { runtime, mut signals, server, addresses, regional, internal, .. } = self;
+        let Serving { runtime, mut signals, server, addresses, regional, internal, wishes, .. } = self;
         let ended = runtime.block_on(async {
             tracing::info!(http = %addresses.http, tcp = %addresses.tcp, "listening");
             for (region, address) in &regional {
@@ -202,6 +208,9 @@ impl Serving {
             }
             for warning in server.warnings() {
                 tracing::warn!("{warning}");
+            }
+            if let Some(wishes) = wishes {
+                tokio::spawn(fulfil(wishes, server.clock_mover()));
             }
             let reloader = server.reloader();
             let (stop, stopped) = tokio::sync::oneshot::channel();
@@ -240,6 +249,18 @@ impl Serving {
         // Tasks that are blocked on disk I/O do not delay the shutdown.
         runtime.shutdown_background();
         ended
+    }
+}
+
+/// Moves the clock whenever a command of this machine asks for it.
+async fn fulfil(wishes: WishPath, mover: ClockMover) {
+    loop {
+        tokio::time::sleep(clock_wish::LOOK_EVERY).await;
+        let (wishes, mover) = (wishes.clone(), mover.clone());
+        let served = tokio::task::spawn_blocking(move || wishes.serve(|to| mover.move_to(to))).await;
+        if let Ok(Err(error)) = served {
+            tracing::warn!(%error, "cannot answer a command that moves the clock");
+        }
     }
 }
 

@@ -140,6 +140,33 @@ fn a_server_prints_one_line_and_stops_on_a_signal() {
 }
 
 #[test]
+fn the_clock_of_a_local_server_is_moved_without_an_account() {
+    let world = world();
+    let clock = |arguments: &[&str]| world.json(&[&["clock"], arguments].concat());
+    let mut process = Process::start(&world, &["--clock", "2026-03-18T10:00:00+08:00"]);
+    process.ready();
+    let fixed = |now: &str| serde_json::json!({"now": now, "pace": "standing", "speed": 0.0});
+    assert_eq!(clock(&[]), fixed("2026-03-18T02:00:00Z"));
+    assert_eq!(clock(&["+15s"]), fixed("2026-03-18T02:00:15Z"));
+    assert_eq!(clock(&["2026-03-18T02:01:00Z"]), fixed("2026-03-18T02:01:00Z"));
+    let (code, said) = world.fails(&["clock", "2026-03-18T02:00:30Z"]);
+    assert!(code == 1 && said.contains("can only move forward: it is at 2026-03-18T02:01:00Z"), "{said}");
+    let (code, said) = world.fails(&["clock", "2100-01-01T00:00:00Z"]);
+    assert!(code == 1 && said.contains("ends with the year 2099"), "{said}");
+    assert_eq!(clock(&[]), fixed("2026-03-18T02:01:00Z"));
+    process.stop("INT");
+    let store = format!("sqlite:{}", world.path("store").display());
+    let (code, said) = world.fails(&["clock", "+15s", "--store", &store]);
+    assert!(code == 1 && said.contains("no server of this store is running"), "{said}");
+    let mut process = Process::start(&world, &["--clock", "2026-03-18T10:00:00+08:00,run@0.001"]);
+    process.ready();
+    assert_eq!((clock(&[])["pace"].as_str(), clock(&[])["speed"].as_f64()), (Some("running"), Some(0.001)));
+    let (code, said) = world.fails(&["clock", "+15s"]);
+    assert!(code == 1 && said.contains("only a stopped clock can be moved"), "{said}");
+    process.stop("INT");
+}
+
+#[test]
 fn account_changes_apply_while_a_server_runs() {
     let world = world();
     let mut process = Process::start(&world, &[]);

@@ -47,10 +47,12 @@ use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, ALLOW, CONNECTION, CONTENT_TYPE, He
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use market::Timestamp;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::accepted::{Accepted, ConnectionCount};
+use crate::core::Core;
 use crate::kit::credentials::{self, Addressed, InWorld};
 use crate::kit::doc::Doc;
 use crate::kit::{
@@ -85,6 +87,11 @@ const HEADERS_MAX: usize = 100;
 /// Maximum time that a request waits for room in its account's unsent-response buffer before it is
 /// refused.
 const ROOM_WITHIN: Duration = Duration::from_secs(10);
+
+/// Moves a stopped market clock forward, as its endpoint does. The error is the reason.
+pub(crate) fn move_clock(core: &Core, to: Timestamp) -> Result<(), String> {
+    admin::move_clock(core, to).map_err(|problem| problem.into_parts().text)
+}
 
 /// Serves one HTTP connection, which may be upgraded to a long connection.
 pub(crate) async fn serve<S>(stream: S, accepted: Accepted)

@@ -51,12 +51,16 @@ pub(super) fn show(site: &Site) -> Shown {
 pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
     let Step { now } = call.json()?;
     let to = instant(Some(now))?.ok_or_else(|| wrong("now is required, such as 2026-03-18T02:00:15Z"))?;
+    move_to(&site.core, to)?;
+    Ok(shown(&site.core))
+}
+
+/// Moves a stopped clock forward. Returns when all pushes of the movement are queued.
+pub(in crate::http) fn move_to(core: &Core, to: Timestamp) -> Result<(), Problem> {
     if to >= CLOCK_END {
         return Err(wrong("the market clock ends with the year 2099"));
     }
-    let core = &site.core;
     core.market_clock().step_to(to).map_err(|error| wrong(&error.to_string()))?;
-    // Respond only after all pushes of the movement are queued.
     pushes::publish(core).map_err(Refusal::from)?;
     // Wake the jobs that bring accounts to the new time, so that this does not wait for a request.
     core.listeners.sooner().notify_one();
@@ -64,7 +68,7 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
     core.live.sooner().notify_one();
     core.paper_levels.tally_soon();
     core.statements_due.notify_one();
-    Ok(shown(core))
+    Ok(())
 }
 
 fn shown(core: &Core) -> Shown {

@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::kit::{Accepts, Admitted, Answer, Call, PermittedHandler, Problem, Row, Site, envelope};
 use crate::metrics::Task;
 use admin_request::AdminRequest;
+pub(super) use clock::move_to as move_clock;
 use paper_accounts::{OperatorRequest, PaperAccount};
 use reports::Report;
 
