@@ -8,7 +8,7 @@
 //! Start with [`prints()`], which returns the trades that a client needs to rebuild a candle
 //! exactly. [`Update`] converts a changed candle into pushes, and [`Replay`] schedules pushes under
 //! a simulated clock. [`Registry`] finds the recipients of a push, and [`PushQueue`] holds the
-//! unsent pushes of a connection.
+//! unsent pushes of a connection. [`AlertState`] compares quotes with a price alert.
 //!
 //! Pushing a one-minute candle of Tencent to one subscriber:
 //!
@@ -61,6 +61,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alert;
 mod minute;
 mod prints;
 mod publish;
@@ -71,6 +72,7 @@ mod replay;
 mod sequence;
 mod traded;
 
+pub use alert::{AlertRule, AlertState, Condition, Frequency, Observation};
 pub use minute::{Clock, Minute};
 pub use prints::{Growth, Print, PrintPrice, prints};
 pub use publish::{

@@ -10,6 +10,7 @@ mod properties_of_queues;
 mod properties_of_subscriptions;
 mod queues;
 mod random;
+mod rules_alerts;
 mod rules_prints;
 mod rules_pushes;
 mod rules_subscriptions;
