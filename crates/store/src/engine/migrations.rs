@@ -57,14 +57,24 @@ pub(crate) const INGEST: &[Migration] = &[Migration {
 }];
 
 /// Migrations of `accounts.db`, numbered independently.
-pub(crate) const ACCOUNTS: &[Migration] = &[Migration {
-    version: 16,
-    name: "accounts",
-    sqlite: include_str!("../../migrations/sqlite/accounts.sql"),
-    postgres: include_str!("../../migrations/postgres/accounts.sql"),
-    oldest: 16,
-    replaces: &["f2da9008d040f78f2bdf738b70447e86f8ca84fe2a52306071a9739fcb242839"],
-}];
+pub(crate) const ACCOUNTS: &[Migration] = &[
+    Migration {
+        version: 16,
+        name: "accounts",
+        sqlite: include_str!("../../migrations/sqlite/accounts.sql"),
+        postgres: include_str!("../../migrations/postgres/accounts.sql"),
+        oldest: 16,
+        replaces: &["f2da9008d040f78f2bdf738b70447e86f8ca84fe2a52306071a9739fcb242839"],
+    },
+    Migration {
+        version: 17,
+        name: "alerts",
+        sqlite: include_str!("../../migrations/sqlite/accounts-17-alerts.sql"),
+        postgres: include_str!("../../migrations/postgres/accounts-17-alerts.sql"),
+        oldest: 16,
+        replaces: &[],
+    },
+];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {
     migrations.last().map_or(0, |migration| migration.version)

@@ -1,5 +1,6 @@
-//! Watchlists and community tables of the accounts database.
+//! Watchlists, alerts, drawings and community tables of the accounts database.
 
+pub use alerts::{ALERT_FIRINGS_MAX, AlertFiring, AlertId, AlertRow, AlertSeen, NewAlert};
 pub use topic_rows::{
     Hiding, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, TopicId,
     TopicRow, TopicTarget, VisibilityOutcome,
@@ -7,6 +8,8 @@ pub use topic_rows::{
 pub use topics::{RECENT_TOPICS_MAX, TopicList};
 pub use watchlists::{FollowedSecurity, WatchlistGroup, WatchlistId, WatchlistIds, Watchlists};
 
+mod alerts;
+mod drawings;
 mod topic_rows;
 mod topics;
 mod watchlists;

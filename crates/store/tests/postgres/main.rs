@@ -13,6 +13,8 @@ mod home;
 mod accounts;
 #[path = "../suite/actions.rs"]
 mod actions;
+#[path = "../suite/alerts.rs"]
+mod alerts;
 #[path = "../suite/background.rs"]
 mod background;
 #[path = "../suite/blocks.rs"]

@@ -10,6 +10,7 @@ mod ingest;
 // These files are shared by all engines.
 mod accounts;
 mod actions;
+mod alerts;
 mod background;
 mod blocks;
 mod checks;
