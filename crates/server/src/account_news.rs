@@ -19,6 +19,8 @@ pub(crate) enum Subject {
     /// Orders, executions, positions or cash.
     Trading,
     Watchlists,
+    /// A price alert has fired.
+    Alerts,
 }
 
 impl Subject {
@@ -26,6 +28,7 @@ impl Subject {
         match self {
             Subject::Trading => "trading",
             Subject::Watchlists => "watchlists",
+            Subject::Alerts => "alerts",
         }
     }
 }

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use trading::Tables;
 use world::Span;
 
+use crate::alerts::Alerts;
 use crate::backoff::Backoff;
 use crate::caller::{Caller, Client};
 use crate::encoded_page::EncodedPage;
@@ -106,6 +107,8 @@ pub(crate) struct Core {
     pub(crate) worlds: Worlds,
     /// Quote subscriptions of worlds.
     pub(crate) world_lives: WorldLives,
+    /// Price alerts.
+    pub(crate) alerts: Alerts,
     /// Whether paper accounts count toward levels, and from when.
     pub(crate) paper_levels: PaperLevels,
     /// Topics and replies about securities.
@@ -198,6 +201,7 @@ impl Core {
             live: Live::default(),
             worlds: Worlds::default(),
             world_lives: WorldLives::default(),
+            alerts: Alerts::default(),
             paper_levels: PaperLevels::default(),
             community: Community::new(access.database()),
             // If the store has no directory, `with_folder` sets one.

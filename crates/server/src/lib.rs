@@ -9,6 +9,7 @@
 
 mod accepted;
 mod account_news;
+mod alerts;
 mod backoff;
 mod caller;
 mod certificate;

@@ -5,12 +5,14 @@
 
 mod account;
 mod admin;
+mod alerts;
 mod asset;
 mod body;
 mod content;
 mod data;
 mod dated;
 mod document;
+mod drawings;
 #[cfg(test)]
 mod example;
 mod framing;

@@ -123,7 +123,6 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
             ("POST", "/v1/sharelists/{id}/items/sort"),
         ],
     ),
-    feature("price alerts", &[("GET POST DELETE", "/v1/notify/reminders")]),
     feature("numbers of securities", &[("POST", "/v1/quote/symbol-to-counter-ids")]),
     feature(
         "market temperatures",

@@ -2,6 +2,7 @@
 //! the runs, and stops the jobs with the server. To add a job, write its function, name it in
 //! `metrics/labels.rs` and list it in [`of_server`].
 
+mod alerts;
 mod changes;
 mod ingest;
 mod nodes;
@@ -33,6 +34,7 @@ pub(crate) fn of_server(
     let mut jobs = vec![changes::of_store(core, links), removal::expired_grants(core)];
     jobs.extend([paper_accounts::advance(core), paper_accounts::follow(core), paper_accounts::levels(core)]);
     jobs.extend([paper_accounts::statements(core), removal::uploads(core), pushes::publish(core)]);
+    jobs.push(alerts::compare(core));
     jobs.extend([ingest::merge(core), worlds::run(core), world_logs::write(core)]);
     if core.access.is_shared() {
         jobs.extend([nodes::heartbeat(core, links), nodes::sweep(core)]);

@@ -23,6 +23,7 @@ pub(super) fn publish(core: &Arc<Core>) -> Job {
         demand,
         work: Arc::new(move |_| {
             let published = pushes::publish(&core)?;
+            core.alerts.sooner.notify_one();
             let again = pushes::prepare(&core)?;
             let next = published.next.and_then(|next| core.time_until(next));
             let wait = next.into_iter().chain(again).min();

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::core::Core;
 use crate::metrics::{JobName, JobOutcome};
-use crate::pushes::PublishError;
+use crate::pushes::{AlertError, PublishError};
 use crate::tls::TlsError;
 use crate::worlds::WorldError;
 
@@ -67,6 +67,8 @@ pub(crate) enum JobError {
     Paper(#[from] PaperError),
     #[error(transparent)]
     Publish(#[from] PublishError),
+    #[error(transparent)]
+    Alerts(#[from] AlertError),
     #[error("the previous certificate stays in use: {0}")]
     Tls(#[from] TlsError),
     #[error("cannot merge ingested batches: {0}")]

@@ -210,6 +210,7 @@ label! {
         Statements => "statements",
         Uploads => "uploads",
         Pushes => "pushes",
+        Alerts => "alerts",
         Ingest => "ingest",
         Nodes => "nodes",
         SharedState => "shared_state",

@@ -2,9 +2,10 @@
 //!
 //! `request.rs` answers commands 5, 6 and 7. `replay.rs` publishes: under a set clock, the pushes
 //! of stored candles; under the machine clock, the pushes of ingested rows and of scheduled
-//! changes. `stream.rs` sends pushes as server-sent events. The publisher of a world follows the
+//! changes. `alerts.rs` compares price alerts with the same quotes. `stream.rs` sends pushes as server-sent events. The publisher of a world follows the
 //! clock of the world ([`Channel`]).
 
+mod alerts;
 mod replay;
 mod request;
 mod stream;
@@ -23,6 +24,7 @@ use crate::live::{Live, SlowReaders};
 use crate::market_clock::ClockSpeed;
 use crate::refusal::Refusal;
 use crate::worlds::World;
+pub(crate) use alerts::{AlertError, compare_alerts, compare_alerts_of_world};
 pub(crate) use replay::{PublishError, prepare, publish, publish_step, published_until};
 pub(crate) use request::{SubscriptionRequest, answer, is_subscription};
 pub(crate) use stream::{EventStream, StreamCredentials, StreamHandle, open};

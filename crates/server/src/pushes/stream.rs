@@ -482,6 +482,7 @@ impl FollowedAccount {
             })?;
             subjects.push(news.follow(id, Subject::Trading, mailbox, Some(watched)));
         }
+        subjects.push(news.follow(id, Subject::Alerts, mailbox, None));
         let account = core.access.account(id).map_err(|error| Refusal::of_access(&error))?;
         // A browser session in a world has the lists of its owner.
         let owner = account.and_then(|account| account.owner()).filter(|_| caller.who.is_browser());

@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, MutexGuard};
 
+use history::AsOf;
 use store::AccountId;
 
 use crate::core::Core;
@@ -100,6 +101,7 @@ fn follow(core: &Core, world: &Arc<World>) -> Result<bool, WorldError> {
         let moved = (after.now, after.step);
         let published = pushes::publish_step(core, world, moved, None, SlowReaders::OF_SERVER);
         published.map_err(|error| WorldError::Publish(error.into()))?;
+        pushes::compare_alerts_of_world(core, world.account, AsOf::Replay(after.now));
     }
     drop((acting, movement));
     if before != after {

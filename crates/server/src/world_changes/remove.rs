@@ -28,6 +28,7 @@ pub(crate) fn remove(core: &Core, links: &Links, world: &World, by: &Actor) -> R
     }
     core.worlds.forget(world.account);
     core.world_lives.forget(world.account, Kick::Closed(ClosedBy::Owner));
+    core.alerts.forget(world.account);
     for connection in links.list(Some(world.account)) {
         links.close(connection.id, ClosedBy::Owner);
     }

@@ -230,6 +230,7 @@ fn do_due(
     let of_mover = sent_to_mover().saturating_sub(sent_before);
     let published = pushes::publish_step(core, world, (now, step), mover, slow);
     let (published, hash) = published.map_err(|error| WorldError::Publish(error.into()))?;
+    pushes::compare_alerts_of_world(core, world.account, AsOf::Replay(now));
     let quote = u64::try_from(published.quotes + published.trades).unwrap_or(u64::MAX);
     let of_mover = of_mover + u64::try_from(published.of_mover).unwrap_or(u64::MAX);
     Ok((Pushes { quote, trade, of_mover, has_jumped: published.has_jumped }, hash))

@@ -1,6 +1,7 @@
 //! Paper accounts over HTTP and long connections: whole trading days, pushes, invalid input, and
 //! operator actions.
 
+mod alerts;
 mod attached;
 mod clock;
 mod coarse;
