@@ -40,6 +40,7 @@ import { adviceFor } from './refusal.js';
 import { Replayer } from './replayer.js';
 import { Search, listed } from './search.js';
 import { showMe, showPlace } from './shell.js';
+import { Sketching } from './sketching.js';
 import { Stream } from './stream.js';
 import { panesOf } from './study/settings.js';
 import { Trades, arrowsOf } from './trades.js';
@@ -80,6 +81,7 @@ const ordering = new Ordering({
   failed: () => note(shared('gone')),
   say,
 });
+const sketching = new Sketching({ ask, chart: () => (feed?.candles.length > 0 ? chart : undefined), view: () => view, failed: () => note(shared('gone')), note, say });
 const beside = new Beside(ask, {
   stream,
   ordering,
@@ -139,7 +141,10 @@ stream.listen({
     trades.moved();
   },
   market: showBadge,
-  account: ({ changed }) => changed.includes('trading') && trades.changed(),
+  account: ({ changed }) => {
+    if (changed.includes('trading')) trades.changed();
+    if (changed.includes('alerts')) sketching.alerted();
+  },
   state: (state) => {
     showBadge();
     const isOpen = state === 'open';
@@ -149,6 +154,7 @@ stream.listen({
       // The clock may have advanced while the stream was closed, and files may have been imported.
       followClock();
       fresh.check();
+      sketching.connected();
     }
     wasLost = !isOpen && (wasLost || state !== 'connecting');
   },
@@ -264,7 +270,9 @@ async function begun(mine) {
   if (feed !== mine) return;
   side?.watch(mine.view.symbol, found?.sessions);
   await trades.watch(mine.view.symbol);
-  if (feed === mine) side?.settle();
+  if (feed !== mine) return;
+  side?.settle();
+  await sketching.watch(mine.view.symbol);
 }
 
 /** Stops all work of the previous view. */
@@ -274,6 +282,7 @@ function leave() {
   pager.watch(undefined);
   trades.stop();
   ordering.leave();
+  sketching.leave();
   fresh.stop();
   follow.begin();
   looking.begin();
@@ -369,7 +378,9 @@ function look(index) {
 }
 
 function change(what) {
-  view = { ...view, ...what };
+  // Shared drawings belong to one security.
+  const draw = what.symbol && what.symbol !== view.symbol ? undefined : view.draw;
+  view = { ...view, draw, ...what };
   note('');
   // Without a security there is no period to choose.
   if (!view.symbol) return;
@@ -603,6 +614,7 @@ wire(
     alter, beginning, choose, chooseRange, goBack, newest, openExtra, panel, order: openOrder,
     again: () => { facts.forget(); begin(); },
     replay: () => replayer.toggle(),
+    draw: () => sketching.toggle(),
     goTo: () => dateBox.focus(),
   },
   () => ({ view, chart, periods: facts.of(view.symbol)?.periods }),

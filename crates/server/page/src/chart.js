@@ -381,6 +381,11 @@ export class ChartView {
     return this.price.coordinateToPrice(y) ?? undefined;
   }
 
+  /** The position of the candle at a distance in pixels from the left of the chart. */
+  indexAt(x) {
+    return (this.chart.timeScale().coordinateToLogical(x) ?? 0) + this.start;
+  }
+
   /** The height in pixels of a price; undefined without candles. */
   yOf(price) {
     return this.price.priceToCoordinate(Number(price)) ?? undefined;

@@ -11,6 +11,8 @@ import { worldOf } from './world.js';
 const SYMBOL = new RegExp(String.raw`^\.?[A-Z0-9][A-Z0-9.\-]{0,20}\.(${Object.keys(REGIONS).join('|')})$`);
 const BEFORE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d)?$/;
 const SESSION_WORDS = { intraday: 'intraday', regular: 'intraday', extended: 'all', all: 'all' };
+/** Drawings, which the script that shows them parses (`sketch/shapes.js`). */
+const DRAWN = /^[lmnt]:[\w.:,%~!*'()-]{1,1500}$/;
 const SCALES = ['linear', 'log', 'percent'];
 /**
  * The ranges, each with its periods in order of preference; the first stored one is used. Here and
@@ -37,6 +39,7 @@ export const DEFAULTS = Object.freeze({
   scale: 'linear',
   ...Object.fromEntries(STUDY_NAMES.map((name) => [name, undefined])),
   compare: undefined,
+  draw: undefined,
   range: undefined,
   before: undefined,
   world: undefined,
@@ -73,6 +76,7 @@ export function parseLink(search) {
     if (compared) others.forEach((other) => skip('compare', other));
     return compared;
   });
+  take('draw', (text) => (DRAWN.test(text) ? text : undefined));
   take('range', (text) => RANGE_NAMES.find((range) => range === text));
   take('before', (text) => (BEFORE.test(text) ? text : undefined));
   // A range without a period chooses it. What is stored is not known yet.

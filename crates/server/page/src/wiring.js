@@ -50,7 +50,7 @@ function wireControls({ choose, alter, chooseRange, newest, openExtra, order, re
   byId('help-open').addEventListener('click', () => byId('help').showModal());
 }
 
-function wireKeys({ choose, alter, chooseRange, newest, beginning, openExtra, panel, goTo, replay, again }, now, restyled) {
+function wireKeys({ choose, alter, chooseRange, newest, beginning, openExtra, panel, goTo, replay, draw, again }, now, restyled) {
   const chart = (what) => (event) => now().chart && what(now().chart, event);
   const cycle = (step) => choose('period', stepPeriod(now().view.period, step, now().periods));
   const other = (name, one, two) => choose(name, now().view[name] === one ? two : one);
@@ -78,6 +78,7 @@ function wireKeys({ choose, alter, chooseRange, newest, beginning, openExtra, pa
     x: () => openExtra('save'),
     F: toggleFull,
     R: replay,
+    d: draw,
     ...Object.fromEntries(RANGE_NAMES.map((range, at) => [String(at + 1), () => chooseRange(range)])),
     g: goTo,
     o: () => byId('trade').click(),
