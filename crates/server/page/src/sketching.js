@@ -26,16 +26,17 @@ export class Sketching {
   }
 
   async toggle() {
-    if (!this.on.chart()) return;
+    if (!this.on.chart()) return undefined;
     const loaded = await this.load();
     if (!this.own) await this.watch(this.on.view().symbol);
     if (!loaded || !this.own) return this.on.failed();
     loaded.show(this.symbol, this.own, this.on.view().draw);
-    loaded.toggle();
+    return loaded.toggle();
   }
 
   /** Another security is shown, or the same one again. */
   async watch(symbol) {
+    if (this.symbol === symbol && this.own) return this.loaded?.show(symbol, this.own, this.on.view().draw);
     this.leave();
     this.symbol = symbol;
     let own;
@@ -43,17 +44,19 @@ export class Sketching {
       ({ data: { drawings: own } } = await this.on.ask(`/v1/drawings/${encodeURIComponent(symbol)}`));
     } catch (error) {
       if (error.name !== 'Refused') throw error;
-      return;
+      return undefined;
     }
-    if (this.symbol !== symbol) return;
+    if (this.symbol !== symbol) return undefined;
     this.own = own;
     const shared = this.on.view().draw;
-    if (!this.loaded && own.length === 0 && !shared) return;
-    (await this.load())?.show(this.symbol, this.own, shared);
+    if (!this.loaded && own.length === 0 && !shared) return undefined;
+    return (await this.load())?.show(symbol, own, shared);
   }
 
-  /** Another view is opened. */
+  /** Another view is opened, which may be of the same security. */
   leave() {
+    this.loaded?.choose(undefined);
+    if (this.symbol === this.on.view().symbol) return;
     Object.assign(this, { symbol: undefined, own: undefined });
     this.loaded?.leave();
   }

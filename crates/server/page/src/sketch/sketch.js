@@ -26,7 +26,7 @@ const svg = (name, attributes = {}, ...children) => {
 export class Sketch {
   /** `on` has `ask`, `chart`, `view`, `say`, and `note`, which shows a text. */
   constructor(on) {
-    Object.assign(this, { on, symbol: undefined, own: [], shared: [], rows: [], tool: undefined, points: [], attached: undefined });
+    Object.assign(this, { on, symbol: undefined, own: [], shared: [], rows: [], tool: undefined, points: [], attached: undefined, unsent: new Map() });
     this.canvas = svg('svg', { class: 'sketch', role: 'group', 'aria-label': phrase('drawings') });
     this.canvas.addEventListener('pointerdown', (event) => this.press(event));
     this.canvas.addEventListener('pointermove', (event) => this.hover(event));
@@ -183,14 +183,21 @@ export class Sketch {
     }, phrase('clear')), keep));
   }
 
-  /** Stores all drawings, one request after the other; the last one wins. */
-  store() {
-    const { symbol, own } = this;
-    const send = () => this.on.ask(`/v1/drawings/${encodeURIComponent(symbol)}`, { method: 'PUT', body: { drawings: own } });
-    this.stored = (this.stored ?? Promise.resolve()).then(send).catch((error) => {
-      if (error.name !== 'Refused') throw error;
-      this.on.note(phrase('not_saved', error.message));
-    });
+  /** Stores all drawings, one request at a time; changes meanwhile are stored together. */
+  async store() {
+    this.unsent.set(this.symbol, this.own);
+    if (this.isSending) return;
+    this.isSending = true;
+    for (const [symbol, drawings] of this.unsent) {
+      this.unsent.delete(symbol);
+      try {
+        await this.on.ask(`/v1/drawings/${encodeURIComponent(symbol)}`, { method: 'PUT', body: { drawings } });
+      } catch (error) {
+        if (error.name !== 'Refused') throw error;
+        this.on.note(phrase('not_saved', error.message));
+      }
+    }
+    this.isSending = false;
   }
 
   async copy() {
@@ -202,7 +209,6 @@ export class Sketch {
     } catch {
       this.on.note(phrase('not_copied'));
     }
-    this.link = link;
   }
 
   name({ kind, points, text }) {
@@ -248,7 +254,9 @@ export class Sketch {
   /** Called whenever the chart has redrawn its candles. */
   place() {
     const chart = this.on.chart();
-    if (!chart || chart.candles.length === 0) return;
+    const isEmpty = !chart || chart.candles.length === 0;
+    this.canvas.style.display = isEmpty ? 'none' : '';
+    if (isEmpty) return;
     const [width, height] = [Math.round(chart.width()), Math.round(chart.spot(0).y)];
     const size = `${width} ${height}`;
     if (size !== this.size) {
@@ -347,7 +355,7 @@ export class Sketch {
     if (right === undefined) return undefined;
     done();
     const { drawing } = row;
-    const unit = (chart.priceAt(0) - chart.priceAt(event.shiftKey ? 10 : 1));
+    const unit = Math.max(chart.priceAt(0) - chart.priceAt(event.shiftKey ? 10 : 1), 10 ** -this.decimals);
     drawing.points = drawing.points.map(({ time, price }) =>
       this.moved(drawing.kind, this.pointAt(indexOfTime(chart.candles, time) + right, Number(price) - down * unit)));
     row.box.setAttribute('aria-label', this.name(drawing));
