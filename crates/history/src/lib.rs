@@ -49,6 +49,7 @@ mod edge;
 pub mod import;
 pub mod ingest;
 mod inventory;
+mod list_quote;
 mod minutes;
 pub mod mirror;
 mod own;
@@ -73,6 +74,7 @@ pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, co
 pub use day_minutes::{DayMinutes, LinePoint};
 pub use feed::{Figures, TradeStatus};
 pub use inventory::{StoredRange, known_part, makes, stored_ranges};
+pub use list_quote::{CLOSES_MAX, ListDay, ListQuote};
 pub use page_cache::{Encoded, PageCache, PageCacheLoad, Slices};
 pub use paging::{Paged, Pages, Paging, in_order};
 pub use plan::{Plan, Rows, Take};

@@ -259,7 +259,7 @@ fn newest(symbol: &Symbol, period: Period, floors: Floors) -> Query {
 }
 
 /// Turns an error into `None` if the security is unknown, has no candles, or is an option.
-fn without_missing<T>(found: Result<T, HistoryError>) -> Result<Option<T>, HistoryError> {
+pub(crate) fn without_missing<T>(found: Result<T, HistoryError>) -> Result<Option<T>, HistoryError> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(HistoryError::UnknownSecurity(_) | HistoryError::NoCandles(_) | HistoryError::Option(_)) => {

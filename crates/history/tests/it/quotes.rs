@@ -11,7 +11,8 @@ use crate::common::{COARSE, Rng, Shop, at, candle, date, days, minutes, symbol, 
 use crate::reference::{STRETCHES, world};
 use crate::rules_r_replay::{busy_now, numbered_shop, price, shop_of};
 use history::{
-    AsOf, DayMinutes, Figures, LinePoint, Quote, SessionQuote, SessionState, Sessions, TradeStatus,
+    AsOf, DayMinutes, Figures, LinePoint, ListDay, ListQuote, Quote, SessionQuote, SessionState, Sessions,
+    TradeStatus,
 };
 use market::{Candle, Candles, Floors, Market, Price, Session, Symbol, Timestamp, Turnover};
 
@@ -228,7 +229,7 @@ fn the_intraday_line_has_a_running_average() {
     assert_eq!(prices, [None, Some(price(7)), Some(price(8)), Some(price(9)), Some(price(6))]);
 }
 
-/// `last_price` must follow the same rule as a quote.
+/// `last_price` and the figures of a list must follow the same rule as a quote.
 #[test]
 fn the_last_price_equals_that_of_the_quote() {
     let mut found = 0;
@@ -249,6 +250,16 @@ fn the_last_price_equals_that_of_the_quote() {
                 let last = shop.history.last_price(reader, &security, Floors::NONE, as_of).unwrap();
                 let quoted = quote.as_ref().map(|quote| (quote.regular.state.figures.last, quote.decimals));
                 assert_eq!(last, quoted, "seed {seed}, {as_of:?}: {quote:?}");
+                let listed = shop.history.list_quote(reader, &security, Floors::NONE, as_of).unwrap();
+                let of_quote = quote.as_ref().map(|quote| ListQuote {
+                    last: quote.regular.state.figures.last,
+                    decimals: quote.decimals,
+                    day: Some(ListDay {
+                        prev_close: quote.regular.prev_close,
+                        volume: quote.regular.state.figures.volume,
+                    }),
+                });
+                assert_eq!(listed, of_quote, "seed {seed}, {as_of:?}");
                 found += usize::from(quote.is_some());
             }
         }

@@ -14,9 +14,9 @@ use super::claims::Claims;
 use super::pieces::Pieces;
 use crate::connection_limits::{ConnectionLimits, UnauthenticatedLimits};
 use crate::core::Core;
-use crate::coverage_cache::CoverageCache;
 use crate::directory::{Directory, DirectoryCache};
 use crate::links::Links;
+use crate::list_cache::{CoverageCache, FiguresCache};
 use crate::public_url::{PublicUrl, own_host};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
@@ -104,6 +104,7 @@ pub(crate) struct Site {
     pub(crate) pieces: Pieces,
     /// Cached coverage letters.
     pub(crate) coverage: CoverageCache,
+    pub(crate) figures: FiguresCache,
     directory: DirectoryCache,
     totals: StoreTotalsCache,
 }
@@ -138,6 +139,7 @@ impl Site {
             community: pace("community", COMMUNITY_MAX, COMMUNITY_EACH),
             pieces: Pieces::default(),
             coverage: CoverageCache::default(),
+            figures: FiguresCache::default(),
             directory: DirectoryCache::default(),
             totals: StoreTotalsCache::default(),
         }

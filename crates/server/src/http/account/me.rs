@@ -29,6 +29,8 @@ struct Identity {
     /// API date that the account is pinned to; absent if the account uses the newest date.
     #[serde(skip_serializing_if = "Option::is_none")]
     api_date: Option<String>,
+    /// Whether no limit of quota, rate, connections or subscriptions applies to the account.
+    unlimited: bool,
     /// Store address as given to --store, for commands on the server's machine; null unless the
     /// caller is an operator.
     store: Option<String>,
@@ -49,6 +51,7 @@ pub(super) fn me(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Ans
         role: account.role.as_str(),
         csrf,
         api_date: account.terms.api_date.map(|date| date.to_string()),
+        unlimited: account.terms.is_unlimited(),
         store,
         simulated_speed: site.is_simulated.then(|| site.core.market_clock().pace().factor()),
     }))

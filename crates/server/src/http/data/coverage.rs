@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use store::{Reader, TradeDay};
 
-use super::listing::{self, DayCounts, HiddenDays, Listing, Order, Sight, worst_first};
+use super::listing::{self, DayCounts, HiddenDays, Listing, Sight, sort_by_gaps, unknown_word};
 use super::securities;
 use crate::caller::Caller;
 use crate::command;
@@ -27,6 +27,30 @@ pub(super) const DAYS_DEFAULT: u32 = 91;
 const ROWS_MAX: u32 = 100;
 const GAPS_MAX: usize = 50;
 
+const ORDER: Parameter = Parameter::query(
+    "order",
+    Kind::OneOf(&["symbol", "worst"]),
+    "Sort by symbol, or by number of missing days, largest first",
+)
+.or(Word::Text("symbol"));
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Symbol,
+    /// Most missing days first, then most partial days.
+    Worst,
+}
+
+impl Order {
+    fn parse(named: &QueryParameters) -> Result<Order, Refusal> {
+        match named.get("order") {
+            None | Some("symbol") => Ok(Order::Symbol),
+            Some("worst") => Ok(Order::Worst),
+            Some(text) => Err(unknown_word("order", text, "symbol or worst")),
+        }
+    }
+}
+
 pub(super) const ROWS: Doc = Doc::new(
     Tag::Candles,
     "coverage",
@@ -36,7 +60,7 @@ pub(super) const ROWS: Doc = Doc::new(
 .parameters(&[
     listing::QUERY,
     listing::MARKET,
-    listing::ORDER,
+    ORDER,
     Parameter::query("end", Kind::Date, "Last day; default: the current date in Hong Kong"),
     Parameter::query("days", Kind::Between(1, DAYS_MAX), "Number of days up to end")
         .or(Word::Number(DAYS_DEFAULT)),
@@ -136,19 +160,17 @@ fn reasons(_: &mut SchemaGenerator) -> Schema {
 pub(super) fn rows(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let known = ["query", "market", "order", "end", "days", "after", "limit"];
     let named = QueryParameters::parse(call.query, &known)?;
-    let listing = Listing::parse(&named)?;
+    let (listing, order) = (Listing::parse(&named)?, Order::parse(&named)?);
     let today = today(site, &admitted.caller);
     let end = named.date("end")?.unwrap_or(today);
     let start = earlier(end, named.number("days", 1..=DAYS_MAX, DAYS_DEFAULT)?)?;
     let limit = usize::try_from(named.number("limit", 1..=ROWS_MAX, ROWS_MAX)?).unwrap_or(usize::MAX);
-    let order = listing.order.unwrap_or(Order::Symbol);
     let (sight, directory) = (Sight::of(&admitted, site), site.directory(admitted.caller.as_of)?);
-    let mut found = Listing { order: Some(order), ..listing }.found(&directory, &sight);
+    let mut found = listing.found(&directory, &sight, true);
     let uncounted = match order {
         Order::Symbol => 0,
-        Order::Worst => {
-            worst_first(&mut found, (start, end), &sight, site, DayCounts::holes).map_err(Refusal::from)?
-        }
+        Order::Worst => sort_by_gaps(&mut found, (start, end), &sight, site, DayCounts::holes, false)
+            .map_err(Refusal::from)?,
     };
     let from = first_place(&named, order, &found)?;
     let page: Vec<&ListedSecurity> = found.iter().skip(from).take(limit).copied().collect();

@@ -1,23 +1,28 @@
 //! `GET /v1/inventory`: the stored data, with one row per security. A row has the security's series
-//! and their start dates, the last price, and the number of missing days. The command line lists a
-//! local store by the same rules.
+//! and their start dates, the last price with the day's change and volume, recent closes, and the
+//! number of missing days. The command line lists a local store by the same rules.
 
-use history::{AsOf, History, HistoryError};
-use market::{Date, FloorTable, Floors, Market, Symbol};
+use std::collections::BTreeSet;
+
+use history::{AsOf, CLOSES_MAX, History, HistoryError};
+use market::{Date, FloorTable, Floors, Market, Price, Symbol};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use store::Reader;
 
 use super::coverage::{DAYS_DEFAULT, earlier, today};
-use super::listing::{self, DayCounts, HiddenDays, Listing, Order, Sight, worst_first};
-use crate::coverage_cache::{COUNTED_MAX, ExpectedDays};
+use super::listing::{self, DayCounts, HiddenDays, Listing, Sight, sort_by_gaps, sort_by_keys, unknown_word};
+use crate::caller::Language;
+use crate::command;
 use crate::directory::{Directory, ListedSecurity};
 use crate::kit::doc::refusals::{BAD_REQUEST, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, Word, data};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::fields::QueryParameters;
 use crate::kit::{Admitted, Answer, Call, Site};
+use crate::list_cache::{COUNTED_MAX, ExpectedDays, ListFigures};
+use crate::message::SYMBOLS_MAX;
 use crate::refusal::Refusal;
 use crate::written::Day;
 
@@ -27,6 +32,124 @@ const ROWS_DEFAULT: u32 = 50;
 const OFFSET_MAX: u32 = 10_000_000;
 // Guarantees that one request can compare every row of a page with the calendar.
 const _: () = assert!(ROWS_MAX as usize <= COUNTED_MAX);
+const _: () = assert!(CLOSES_MAX == 30 && SYMBOLS_MAX == 500);
+
+const ORDERS: [&str; 7] = ["symbol", "name", "last", "change", "percent", "volume", "worst"];
+const DIRECTIONS: [&str; 2] = ["asc", "desc"];
+const ORDER: Parameter = Parameter::query(
+    "order",
+    Kind::OneOf(&ORDERS),
+    "Sort by symbol, name, last price, change of the day, the same in percent, volume, or number of \
+     missing days. Securities without the figure come last",
+)
+.or(Word::Text("symbol"));
+const DIRECTION: Parameter = Parameter::query(
+    "direction",
+    Kind::OneOf(&DIRECTIONS),
+    "Ascending or descending; default: asc for symbols and names, otherwise desc",
+);
+
+/// What the list is sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Symbol,
+    Name,
+    Last,
+    Change,
+    Percent,
+    Volume,
+    /// Missing days, then partial days, then days since the last candle.
+    Worst,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sorting {
+    column: Column,
+    is_ascending: bool,
+}
+
+impl Sorting {
+    /// Returns `None` if the request has neither an order nor a direction.
+    fn parse(named: &QueryParameters) -> Result<Option<Sorting>, Refusal> {
+        let column = named.get("order").map(|text| match text {
+            "symbol" => Ok(Column::Symbol),
+            "name" => Ok(Column::Name),
+            "last" => Ok(Column::Last),
+            "change" => Ok(Column::Change),
+            "percent" => Ok(Column::Percent),
+            "volume" => Ok(Column::Volume),
+            "worst" => Ok(Column::Worst),
+            text => Err(unknown_word("order", text, &ORDERS.join(", "))),
+        });
+        let column = column.transpose()?;
+        let is_text = matches!(column, None | Some(Column::Symbol | Column::Name));
+        let is_ascending = match named.get("direction") {
+            None => is_text,
+            Some("asc") => true,
+            Some("desc") => false,
+            Some(text) => return Err(unknown_word("direction", text, &DIRECTIONS.join(" or "))),
+        };
+        let is_sorted = column.is_some() || named.get("direction").is_some();
+        let column = column.unwrap_or(Column::Symbol);
+        Ok(is_sorted.then_some(Sorting { column, is_ascending }))
+    }
+
+    /// Sorts securities that are in symbol order, and returns how many are not compared yet.
+    fn sort(
+        self,
+        found: &mut Vec<&ListedSecurity>,
+        days: (Date, Date),
+        sight: &Sight<'_>,
+        admitted: &Admitted,
+        site: &Site,
+    ) -> Result<usize, HistoryError> {
+        let Sorting { column, is_ascending } = self;
+        let key: fn(&ListFigures) -> Option<i128> = match column {
+            Column::Symbol => {
+                if !is_ascending {
+                    found.reverse();
+                }
+                return Ok(0);
+            }
+            Column::Name => {
+                let language = admitted.caller.language;
+                let names =
+                    found.iter().map(|one| Some(name_in(one, language)).filter(|name| !name.is_empty()));
+                let names: Vec<Option<&str>> = names.collect();
+                sort_by_keys(found, names, is_ascending);
+                return Ok(0);
+            }
+            Column::Worst => {
+                return sort_by_gaps(found, days, sight, site, DayCounts::gaps, is_ascending);
+            }
+            Column::Last => |figures| Some(figures.last.0.into()),
+            Column::Change => |figures| figures.change().map(i128::from),
+            Column::Percent => ListFigures::ratio,
+            Column::Volume => |figures| figures.volume.map(i128::from),
+        };
+        // Prices that the account may not see are not read, and decide no order.
+        let (priced, mut unpriced): (Vec<&ListedSecurity>, Vec<&ListedSecurity>) =
+            found.iter().partition(|one| admitted.permit.holds(one.symbol.market().into()));
+        let floors = site.core.floors_of(admitted.account());
+        let figures = site.figures.of(&site.core, floors, &priced, sight.as_of)?;
+        let uncounted = figures.iter().filter(|figures| figures.is_none()).count();
+        let keys = figures.iter().map(|figures| figures.as_ref()?.as_ref().and_then(key)).collect();
+        *found = priced;
+        sort_by_keys(found, keys, is_ascending);
+        found.append(&mut unpriced);
+        Ok(uncounted)
+    }
+}
+
+/// Returns the name that pages show in a language.
+fn name_in(one: &ListedSecurity, language: Language) -> &str {
+    let (first, others) = match language {
+        Language::En => (&one.name_en, [&one.name_cn, &one.name_hk]),
+        Language::ZhCn => (&one.name_cn, [&one.name_hk, &one.name_en]),
+        Language::ZhHk => (&one.name_hk, [&one.name_cn, &one.name_en]),
+    };
+    std::iter::once(first).chain(others).find(|name| !name.is_empty()).map_or("", String::as_str)
+}
 
 pub(super) const LIST: Doc = Doc::new(Tag::Candles, "inventory", "Stored data, one row per security")
     .about(
@@ -36,7 +159,10 @@ pub(super) const LIST: Doc = Doc::new(Tag::Candles, "inventory", "Stored data, o
     .parameters(&[
         listing::QUERY,
         listing::MARKET,
-        listing::ORDER,
+        ORDER,
+        DIRECTION,
+        Parameter::query("symbols", Kind::Text, "Only these, at most 500 symbols, separated by commas")
+            .such_as("700.HK,AAPL.US"),
         Parameter::query("offset", Kind::Between(0, OFFSET_MAX), "Number of securities to skip")
             .or(Word::Number(0)),
         Parameter::query("limit", Kind::Between(1, ROWS_MAX), "Maximum number of securities")
@@ -53,8 +179,8 @@ struct Inventory {
     rows: Vec<StoredSecurity>,
     /// Number of securities on all pages.
     total: usize,
-    /// Number of securities not yet compared with the calendar, which are listed last. Each request
-    /// compares some of them. Always 0 unless the list is sorted worst first.
+    /// Number of securities whose figures or gaps have not been read yet, which are listed last. Each
+    /// request reads some of them. Always 0 in the order of symbols or names.
     uncounted: usize,
     /// Whether the store has no candles at all. False if candles are stored but the account sees no
     /// matching security.
@@ -74,6 +200,12 @@ struct StoredSecurity {
     series: Vec<StoredSeries>,
     /// Last price in regular hours; null if there is no price or the account may not see it.
     last: Option<String>,
+    /// Close of the day before, as in a quote; null if there is no price, or it is not that of a quote.
+    prev_close: Option<String>,
+    /// Volume of the day, as in a quote.
+    volume: Option<i64>,
+    /// Adjusted closes of the last 30 days, oldest first.
+    closes: Vec<String>,
     /// Number of trading days in the range, from the security's first day to its last.
     expected: u32,
     /// Number of trading days without candles.
@@ -98,19 +230,24 @@ struct StoredSeries {
 }
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let named = QueryParameters::parse(call.query, &["query", "market", "order", "offset", "limit"])?;
-    let listing = Listing::parse(&named)?;
+    let named = QueryParameters::parse(
+        call.query,
+        &["query", "market", "order", "direction", "symbols", "offset", "limit"],
+    )?;
+    let (listing, sorting) = (Listing::parse(&named)?, Sorting::parse(&named)?);
+    let only = only(&named)?;
     let offset = number(&named, "offset", 0, OFFSET_MAX, 0)?;
     let limit = number(&named, "limit", 1, ROWS_MAX, ROWS_DEFAULT)?;
     let end = today(site, &admitted.caller);
     let days = (earlier(end, DAYS_DEFAULT)?, end);
     let (sight, directory) = (Sight::of(&admitted, site), site.directory(admitted.caller.as_of)?);
-    let mut found = listing.found(&directory, &sight);
-    let uncounted = match listing.order {
-        Some(Order::Worst) => {
-            worst_first(&mut found, days, &sight, site, DayCounts::gaps).map_err(Refusal::from)?
-        }
-        Some(Order::Symbol) | None => 0,
+    let mut found = listing.found(&directory, &sight, sorting.is_some());
+    if let Some(only) = only {
+        found.retain(|one| only.contains(&one.symbol));
+    }
+    let uncounted = match sorting {
+        Some(sorting) => sorting.sort(&mut found, days, &sight, &admitted, site).map_err(Refusal::from)?,
+        None => 0,
     };
     let page: Vec<&ListedSecurity> = found.iter().skip(offset).take(limit).copied().collect();
     let rows = stored(&page, days, &sight, &admitted, site).map_err(Refusal::from)?;
@@ -124,6 +261,16 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
         store_is_empty: directory.is_empty(),
         next: (!page.is_empty() && through < found.len()).then_some(through),
     }))
+}
+
+/// Returns the requested symbols, or `None` for all.
+fn only(named: &QueryParameters) -> Result<Option<BTreeSet<Symbol>>, Refusal> {
+    let Some(text) = named.get("symbols") else { return Ok(None) };
+    let texts: Vec<&str> = text.split(',').filter(|text| !text.is_empty()).collect();
+    if texts.len() > SYMBOLS_MAX {
+        return Err(Refusal::BadQuery(format!("symbols has more than {SYMBOLS_MAX} symbols")));
+    }
+    texts.into_iter().map(command::symbol).collect::<Result<_, _>>().map(Some)
 }
 
 fn number(
@@ -191,10 +338,16 @@ impl StoredSecurity {
             floors,
             as_of,
         )?;
-        let last = match price_floors {
-            Some(floors) => history.last_price(reader, symbol, floors, as_of)?,
-            None => None,
+        let (quote, closes) = match price_floors {
+            Some(floors) => (
+                history.list_quote(reader, symbol, floors, as_of)?,
+                history.recent_closes(reader, symbol, floors, as_of)?,
+            ),
+            None => (None, Vec::new()),
         };
+        let decimals = quote.as_ref().map_or(0, |quote| quote.decimals);
+        let text = |price: Price| price.text(decimals).to_string();
+        let day = quote.as_ref().and_then(|quote| quote.day);
         let series = ranges.into_iter().map(|range| StoredSeries {
             period: range.period.to_string(),
             first: Day(range.first),
@@ -210,7 +363,10 @@ impl StoredSecurity {
             name_hk: one.name_hk.clone(),
             market: symbol.market().as_str(),
             series: series.collect(),
-            last: last.map(|(price, decimals)| price.text(decimals).to_string()),
+            last: quote.map(|quote| text(quote.last)),
+            prev_close: day.map(|day| text(day.prev_close)),
+            volume: day.map(|day| day.volume),
+            closes: closes.into_iter().map(text).collect(),
             expected,
             missing,
             partial,

@@ -1,14 +1,12 @@
 //! Selects and sorts securities for lists, and restricts the lists to the data that an account may
 //! see.
 
-use std::cmp::Reverse;
-
 use access::{Permit, Role};
 use history::{AsOf, DayState, HistoryError};
 use market::{Date, FloorTable, Floors, Market, Symbol};
 
 use crate::directory::{Directory, ListedSecurity};
-use crate::kit::doc::{Kind, Parameter, Word};
+use crate::kit::doc::{Kind, Parameter};
 use crate::kit::fields::{QueryParameters, echo};
 use crate::kit::{Admitted, Site};
 use crate::refusal::Refusal;
@@ -21,28 +19,11 @@ pub(super) const QUERY: Parameter =
     Parameter::query("query", Kind::TextUpTo(QUERY_MAX), "Part of a code or a name");
 pub(super) const MARKET: Parameter =
     Parameter::query("market", Kind::OneOf(&MARKETS), "Only securities of this market");
-pub(super) const ORDER: Parameter = Parameter::query(
-    "order",
-    Kind::OneOf(&["symbol", "worst"]),
-    "Sort by symbol, or by number of missing days, largest first",
-)
-.or(Word::Text("symbol"));
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    Symbol,
-    /// Most missing days first, then most partial days. Lists that count the days after a
-    /// security's last candle separately use that count as the last sort key.
-    Worst,
-}
-
-/// The filter and sort order of a list request.
+/// The filter of a list request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listing<'a> {
     pub(super) query: &'a str,
     pub(super) market: Option<Market>,
-    /// Sort order; `None` if the request has none.
-    pub(super) order: Option<Order>,
 }
 
 impl<'a> Listing<'a> {
@@ -51,33 +32,35 @@ impl<'a> Listing<'a> {
         if query.chars().count() > QUERY_MAX {
             return Err(Refusal::BadQuery(format!("query is longer than {QUERY_MAX} characters")));
         }
-        let unknown = |name: &str, text: &str, known: &str| {
-            Refusal::BadQuery(format!("{name} {:?} is invalid: use {known}", echo(text)))
-        };
         let market = named
             .get("market")
-            .map(|text| Market::parse(text).ok_or_else(|| unknown("market", text, &MARKETS.join(", "))));
-        let order = named.get("order").map(|text| match text {
-            "symbol" => Ok(Order::Symbol),
-            "worst" => Ok(Order::Worst),
-            text => Err(unknown("order", text, "symbol or worst")),
-        });
-        Ok(Listing { query, market: market.transpose()?, order: order.transpose()? })
+            .map(|text| Market::parse(text).ok_or_else(|| unknown_word("market", text, &MARKETS.join(", "))));
+        Ok(Listing { query, market: market.transpose()? })
     }
 
     /// Returns the matching securities that are visible to the account: best match first, or by
-    /// symbol if the request has a sort order.
-    pub(super) fn found<'d>(&self, directory: &'d Directory, sight: &Sight<'_>) -> Vec<&'d ListedSecurity> {
+    /// symbol if the query is empty or the list is sorted.
+    pub(super) fn found<'d>(
+        &self,
+        directory: &'d Directory,
+        sight: &Sight<'_>,
+        is_sorted: bool,
+    ) -> Vec<&'d ListedSecurity> {
         let is_wanted = |symbol: &Symbol| {
             let market = symbol.market();
             self.market.is_none_or(|wanted| wanted == market) && sight.shows(market)
         };
         let mut found = directory.matches(self.query, is_wanted);
-        if self.order.is_some() {
+        if is_sorted {
             found.sort_by(|one, other| one.symbol.cmp(&other.symbol));
         }
         found
     }
+}
+
+/// Refuses the value of a parameter that accepts only some words.
+pub(super) fn unknown_word(name: &str, text: &str, known: &str) -> Refusal {
+    Refusal::BadQuery(format!("{name} {:?} is invalid: use {known}", echo(text)))
 }
 
 /// The part of the store that is visible to an account: its own markets after its history floors,
@@ -176,27 +159,41 @@ impl DayCounts {
 /// Sort key for gaps; higher is worse.
 pub(super) type Badness = (u32, u32, u32);
 
-/// Sorts the securities by gaps, most gaps first. Securities not yet compared with the calendar
-/// come last. Returns the number of securities not yet compared.
-pub(super) fn worst_first(
+/// Sorts the securities by gaps, most gaps first unless `is_ascending`. Securities not yet compared
+/// with the calendar come last. Returns the number of securities not yet compared.
+pub(super) fn sort_by_gaps(
     found: &mut Vec<&ListedSecurity>,
     days: (Date, Date),
     sight: &Sight<'_>,
     site: &Site,
     badness: fn(DayCounts) -> Badness,
+    is_ascending: bool,
 ) -> Result<usize, HistoryError> {
     let letters = site.coverage.of(&site.core, days, found, sight.as_of)?;
     let hidden = Market::ALL.map(|market| (market, HiddenDays::of(days.0, sight.floors(market))));
-    let mut ranked: Vec<(Option<Badness>, &ListedSecurity)> = Vec::with_capacity(found.len());
+    let mut keys = Vec::with_capacity(found.len());
     for (one, letters) in found.iter().zip(&letters) {
         let of_market = hidden.iter().find(|(market, _)| *market == one.symbol.market());
         let hidden = of_market.map_or_else(HiddenDays::default, |(_, hidden)| *hidden);
-        let counts = letters.as_ref().map(|letters| DayCounts::of(letters, hidden));
-        ranked.push((counts.map(badness), *one));
+        keys.push(letters.as_ref().map(|letters| badness(DayCounts::of(letters, hidden))));
     }
-    ranked.sort_by_key(|(worth, _)| Reverse(*worth));
-    *found = ranked.into_iter().map(|(_, one)| one).collect();
+    sort_by_keys(found, keys, is_ascending);
     Ok(letters.iter().filter(|letters| letters.is_none()).count())
+}
+
+/// Sorts the securities by their keys. Those without one come last in both directions, and equal
+/// ones keep their order.
+pub(super) fn sort_by_keys<K: Ord>(
+    found: &mut Vec<&ListedSecurity>,
+    keys: Vec<Option<K>>,
+    is_ascending: bool,
+) {
+    let mut ranked: Vec<(Option<K>, &ListedSecurity)> = keys.into_iter().zip(found.drain(..)).collect();
+    ranked.sort_by(|(one, _), (other, _)| match (one, other) {
+        (Some(one), Some(other)) if is_ascending => one.cmp(other),
+        _ => other.cmp(one),
+    });
+    found.extend(ranked.into_iter().map(|(_, one)| one));
 }
 
 #[cfg(test)]

@@ -274,7 +274,9 @@ pub(crate) fn request(method: &'static str, path: &str, rng: &mut Rng, about: &A
             with(rng.pick(&["", "order=worst", "end=2026-11-20&days=20", "limit=2"]).into())
         }
         ("GET", "/v1/inventory") => {
-            with(rng.pick(&["", "order=worst", "query=harbour", "limit=2&offset=1"]).into())
+            let orders = ["order=worst", "order=percent", "order=volume&direction=asc", "order=last&limit=1"];
+            let [worst, percent, volume, last] = orders;
+            with(rng.pick(&["", worst, percent, volume, last, "query=harbour", "limit=2&offset=1"]).into())
         }
         ("GET", "/v1/quote/get_security_list") => {
             with(rng.pick(&["market=US", "market=HK", "market=US&category=overnight"]).into())

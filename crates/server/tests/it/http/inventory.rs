@@ -81,6 +81,70 @@ async fn the_list_is_paged_and_filtered() {
     }
 }
 
+/// Imports three days of securities whose figures have different orders.
+fn import_figures(server: &Running) {
+    let rows = [("1.HK", "10", "11", 300), ("2.HK", "20", "19", 100), ("3.HK", "1", "1", 200)];
+    let rows = rows.map(|(name, before, last, volume)| {
+        format!(
+            "{name},2026-11-12,{before},{before},{before},{before},9\n{name},2026-11-13,{last},{last},{last},{last},{volume}\n"
+        )
+    });
+    let path = server.dir.path().join("figures.csv");
+    std::fs::write(&path, format!("symbol,time,open,high,low,close,volume\n{}", rows.concat())).unwrap();
+    let mut options = Options::default();
+    options.read.period = Some(Grain::Day);
+    import_with(server.dir.path(), &[path], options);
+}
+
+#[tokio::test]
+async fn the_list_is_sorted_by_the_figures_of_the_day() {
+    let server = Running::start().await;
+    let ann = server.account("ann", Terms::default());
+    import_figures(&server);
+    server.noticed().await;
+    let only = "symbols=1.HK,2.HK,3.HK,4.HK";
+    for (order, expected) in [
+        ("order=last", ["2.HK", "1.HK", "3.HK"]),
+        ("order=last&direction=asc", ["3.HK", "1.HK", "2.HK"]),
+        ("order=change", ["1.HK", "3.HK", "2.HK"]),
+        ("order=percent&direction=asc", ["2.HK", "3.HK", "1.HK"]),
+        ("order=volume", ["1.HK", "3.HK", "2.HK"]),
+        ("order=symbol&direction=desc", ["3.HK", "2.HK", "1.HK"]),
+        ("direction=desc", ["3.HK", "2.HK", "1.HK"]),
+    ] {
+        let all = data(&server.get(&format!("/v1/inventory?{only}&{order}"), &ann).await);
+        assert_eq!((symbols(&all), &all["uncounted"]), (expected.to_vec(), &json!(0)), "{order}");
+    }
+    let one = data(&server.get("/v1/inventory?symbols=1.HK", &ann).await);
+    let row = &one["rows"][0];
+    assert_eq!(
+        (&row["last"], &row["prev_close"], &row["volume"], &row["closes"]),
+        (&json!("11.000"), &json!("10.000"), &json!(300), &json!(["10.000", "11.000"]))
+    );
+    let names = data(&server.get("/v1/inventory?order=name&market=CN", &ann).await);
+    assert_eq!(symbols(&names), ["600519.SH"]);
+    let many = format!("symbols={}", "1.HK,".repeat(501));
+    for query in ["direction=up", "symbols=HK", many.as_str()] {
+        assert_eq!(server.get(&format!("/v1/inventory?{query}"), &ann).await.status, 400, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn hidden_prices_decide_no_order() {
+    let server = Running::start().await;
+    import_figures(&server);
+    server.noticed().await;
+    let rights = "none".parse().unwrap();
+    let new = NewAccount { role: Role::Operator, rights, ..NewAccount::named("op", Terms::default()) };
+    let op = server.access.create(&new, &Actor::Operator, NOW).unwrap();
+    let all = data(&server.get("/v1/inventory?symbols=1.HK,2.HK,3.HK&order=last", &op).await);
+    assert_eq!(symbols(&all), ["1.HK", "2.HK", "3.HK"]);
+    for field in ["last", "prev_close", "volume"] {
+        assert_eq!(all["rows"][0][field], Value::Null, "{field}");
+    }
+    assert_eq!(all["rows"][0]["closes"], json!([]));
+}
+
 #[tokio::test]
 async fn accounts_see_their_own_markets_and_operators_see_all() {
     let server = Running::start().await;
