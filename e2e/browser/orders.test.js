@@ -252,6 +252,36 @@ describe('the order ticket of the chart', () => {
   });
 });
 
+describe('attached orders', () => {
+  it('are rows under their main order, in the portfolio and next to the chart', async () => {
+    const lee = await trader('Lee Lantern');
+    const price = await below(lee, 5);
+    const { tick } = await info(lee);
+    const away = (steps) => trimmed((Number(price) + steps * tick).toFixed(3));
+    const attached = { attached_order_type: 'BRACKET', profit_taker_price: away(40), stop_loss_price: away(-40), time_in_force: 'GTC' };
+    const id = await submit(lee, price, { attached_params: attached });
+    await at('Lee Lantern', CHART, async (page) => {
+      await page.locator('#chart').focus();
+      await page.keyboard.press('o');
+      const rows = panel(page).locator('.chart-orders li');
+      await rows.nth(2).waitFor();
+      assert.deepEqual(await rows.evaluateAll((all) => all.map((one) => one.className)), ['', 'leg', 'leg']);
+      await page.goto(on.at('/portfolio'));
+      const open = page.locator('.open-orders tbody tr');
+      await open.nth(2).waitFor();
+      assert.match(await open.nth(0).innerText(), /Buy 500 limit/);
+      await open.filter({ hasText: `↳ Take profit` }).getByText(`once ${away(40)} is touched`).waitFor();
+      await open.filter({ hasText: `↳ Stop loss` }).getByText('once the main order has a fill').waitFor();
+      // Each is cancelled by itself.
+      await open.filter({ hasText: 'Stop loss' }).getByRole('button', { name: /^Cancel/ }).click();
+      await page.getByRole('button', { name: 'Cancel the order' }).click();
+      await open.filter({ hasText: 'Stop loss' }).getByText('cancelled').waitFor();
+    });
+    const [order] = (await apiCall(lee, 'GET', '/v1/trade/order/today')).orders;
+    assert.deepEqual([order.order_id, order.attached_orders.map(({ withdrawn }) => withdrawn)], [id, [false, true]]);
+  });
+});
+
 describe('the lines of orders', () => {
   it('are dragged to another price, without requests and redrawing, and sent after a confirmation', async () => {
     const dot = await trader('Dot Flame');

@@ -66,15 +66,18 @@ export class Orders {
   rows(orders, position) {
     const held = position ? [el('h3', {}, phrase('positions')), el('p', {}, phrase('position_line', amount(position.quantity), amount(position.cost_price)))] : [];
     if (orders.length === 0) return [...held, el('p', { class: 'lead' }, phrase('no_open'))];
+    // An attached order is under its main order, and alone once that is filled.
+    const isUnder = (order) => orders.some(({ order_id: id }) => id === order.main_order_id);
+    const nested = orders.filter((order) => !isUnder(order)).flatMap((order) => [order, ...orders.filter(({ main_order_id: id }) => id === order.order_id)]);
     const row = (order) => {
       const { order_id: id } = order;
       const ways = [
         rowButton(`change ${id}`, phrase('change'), phrase('change_one', id), () => this.change(order)),
         rowButton(`cancel ${id}`, phrase('cancel'), phrase('cancel_one', id), () => this.cancel(order)),
       ];
-      return el('li', {}, el('span', {}, orderWords(order), ' ', el('small', {}, statusWords(order.status))), el('span', { class: 'ways' }, ways));
+      return el('li', { class: order.main_order_id ? 'leg' : undefined }, el('span', {}, order.main_order_id ? '↳ ' : '', orderWords(order), ' ', el('small', {}, statusWords(order.status))), el('span', { class: 'ways' }, ways));
     };
-    return [...held, el('h3', {}, phrase('open_orders')), el('ul', {}, orders.map(row)), el('p', { class: 'lead' }, phrase('lines_hint'))];
+    return [...held, el('h3', {}, phrase('open_orders')), el('ul', {}, nested.map(row)), el('p', { class: 'lead' }, phrase('lines_hint'))];
   }
 
   /** Requests the price steps, once for each security with order lines. */

@@ -24,7 +24,7 @@ export const phrase = phrasesOf({
   per_currency: ['Assets per currency', '各币种资产', '各幣種資產'],
   currency: ['Currency', '币种', '幣種'],
   available: ['Available', '可用', '可用'],
-  frozen: ['Held back', '冻结', '凍結'],
+  frozen: ['On hold', '冻结', '凍結'],
   settling: ['Settling', '待交收', '待交收'],
   total: ['Total', '合计', '合計'],
 
@@ -83,6 +83,10 @@ export const phrase = phrasesOf({
   profit: ['Profit', '盈亏', '盈虧'],
 
   open_orders: ['Open orders', '未完成订单', '未完成訂單'],
+  actions: ['Actions', '操作', '操作'],
+  take_profit: ['Take profit', '止盈', '止盈'],
+  stop_loss: ['Stop loss', '止损', '止蝕'],
+  leg_inactive: ['once the main order has a fill', '主订单成交后生效', '主訂單成交後生效'],
   no_open: ['There are no open orders.', '没有未完成订单。', '沒有未完成訂單。'],
   past_orders: ['Past orders', '历史订单', '歷史訂單'],
   no_past: ['There are no past orders yet.', '尚无已结束的订单。', '尚無已結束的訂單。'],
@@ -223,7 +227,7 @@ export const phrase = phrasesOf({
   after: ['{0} → {1}', '{0} → {1}', '{0} → {1}'],
   available_in: ['Available {0}', '可用 {0}', '可用 {0}'],
   buy_power_hkd: ['Buying power (HKD)', '购买力（HKD）', '購買力（HKD）'],
-  at_most: ['At most', '最多', '最多'],
+  at_most: ['Maximum', '最多', '最多'],
   at_most_of: ['{0} with cash, {1} with credit', '现金 {0}，融资 {1}', '現金 {0}，融資 {1}'],
   place: ['Place the order', '提交订单', '提交訂單'],
   place_one: ['{0} {1} {2}', '{0} {1} {2}', '{0} {1} {2}'],
@@ -245,7 +249,7 @@ export const phrase = phrasesOf({
   type_TSLPAMT: ['trailing, by amount', '跟踪止损（金额）', '追蹤止損（金額）'],
   type_TSLPPCT: ['trailing, by percent', '跟踪止损（百分比）', '追蹤止損（百分比）'],
 
-  status_not_reported: ['waits for its session', '等待开市', '等待開市'],
+  status_not_reported: ['waiting for market open', '等待开市', '等待開市'],
   status_delayed: ['waits for its time', '等待指定时间', '等待指定時間'],
   status_waiting: ['waits for its price', '等待触发', '等待觸發'],
   status_new: ['open', '已报', '已報'],

@@ -4,7 +4,7 @@ import { chartLink, hongKongInstant, table } from '../dashboard/table.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/portfolio.js';
 import { fillSheet, rowButton, sheetOf } from './sheet.js';
-import { amount, orderWords, statusWords, waitingWords } from './words.js';
+import { amount, isOpen, legWords, legsOf, orderWords, statusWords, waitingWords } from './words.js';
 
 /** `on` has the actions on an order: `why`, `change`, `cancel`. */
 export function openOrdersSheet(on) {
@@ -13,7 +13,8 @@ export function openOrdersSheet(on) {
     const isReadOnly = now.read_only;
     const actions = (order) => [
       whyButton(order, on.why),
-      ...(isReadOnly
+      // A main order that is filled stays in the list while an attached order is open.
+      ...(isReadOnly || !isOpen(order)
         ? []
         : [
             rowButton(`change ${order.order_id}`, phrase('change'), phrase('change_one', order.order_id), () => on.change(order)),
@@ -43,16 +44,23 @@ export function pastOrdersSheet(on, onMore) {
 const whyButton = (order, why) =>
   rowButton(`why ${order.order_id}`, phrase('why'), phrase('why_one', order.order_id), () => why(order.order_id));
 
-function list(caption, orders, actions, none, waiting = new Map()) {
+/** Attached orders are rows under their main order. */
+function list(caption, mainOrders, actions, none, waiting = new Map()) {
+  const orders = mainOrders.flatMap((order) => [order, ...legsOf(order)]);
   const columns = [
-    { title: phrase('security'), of: (order) => el('span', { class: 'paper' }, chartLink(order.symbol), ' ', el('small', {}, order.stock_name)) },
+    { title: phrase('security'), of: security },
     { title: phrase('order'), kind: 'terms', of: (order) => orderWords(order) },
     { title: phrase('filled'), kind: 'number', of: filled },
     { title: phrase('state'), kind: 'terms', of: (order) => state(order, waiting.get(order.order_id)) },
     { title: phrase('submitted'), of: (order) => hongKongInstant(order.submitted_at) },
-    { title: '', kind: 'number', of: (order) => el('span', { class: 'ways' }, actions(order).flatMap((one) => [one, ' '])) },
+    { title: phrase('actions'), kind: 'number ways-of', of: (order) => el('span', { class: 'ways' }, actions(order).flatMap((one) => [one, ' '])) },
   ];
   return table(caption, columns, orders, none);
+}
+
+function security(order) {
+  if (order.attached_type_display) return el('span', { class: 'leg' }, '↳ ', legWords(order));
+  return el('span', { class: 'paper' }, chartLink(order.symbol), ' ', el('small', {}, order.stock_name));
 }
 
 function filled(order) {
@@ -62,7 +70,7 @@ function filled(order) {
 }
 
 /** The reason is next to the state, verbatim from the server. */
-function state({ symbol, status, msg, remark }, waiting) {
+function state({ symbol, status, msg, remark, isInactive }, waiting) {
   const isBad = status === 'RejectedStatus';
   return el(
     'span',
@@ -70,6 +78,7 @@ function state({ symbol, status, msg, remark }, waiting) {
     el('b', { class: isBad ? 'warn' : undefined }, statusWords(status)),
     msg ? ` ${msg}` : '',
     remark ? el('small', {}, ` ${remark}`) : '',
+    isInactive ? el('small', {}, ` ${phrase('leg_inactive')}`) : '',
     waiting ? el('small', { class: 'waits' }, ' ', waitingWords(symbol, waiting)) : '',
   );
 }

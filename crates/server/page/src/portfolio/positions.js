@@ -25,7 +25,7 @@ function list(positions, onTrade) {
     { title: phrase('price'), kind: 'number', of: (row) => (row.price === null ? el('small', {}, phrase('no_price')) : amount(row.price)) },
     { title: phrase('market_value'), kind: 'number', of: (row) => withSmall(amount(row.market_value), row.currency) },
     { title: phrase('profit'), kind: 'number', of: profit },
-    ...(onTrade ? [{ title: '', kind: 'number', of: (row) => ways(row, onTrade) }] : []),
+    ...(onTrade ? [{ title: phrase('actions'), kind: 'number ways-of', of: (row) => ways(row, onTrade) }] : []),
   ];
   return table(phrase('positions'), columns, positions, phrase('no_positions'));
 }

@@ -1,7 +1,7 @@
 // The state of an account. One small request is polled; lists are requested again only when the
 // account's number of journal entries has changed.
 
-import { isOpen } from './words.js';
+import { isOpen, isWorking } from './words.js';
 
 const ROWS_A_PAGE = 50;
 const GRIDS_MAX = 100;
@@ -96,7 +96,7 @@ export class AccountState {
   async askToday(now, isNew) {
     const { orders } = await this.get('/v1/trade/order/today');
     const today = new Set(orders.map(({ order_id: id }) => id));
-    const isGone = (order) => !today.has(order.order_id) && isOpen(order);
+    const isGone = (order) => !today.has(order.order_id) && isWorking(order);
     const hasLost = [...this.known.values()].some(isGone);
     for (const order of orders) this.known.set(order.order_id, order);
     // An order that was open and was closed on a past day is only in the history.
@@ -132,11 +132,11 @@ export class AccountState {
   }
 
   get openOrders() {
-    return this.orders.filter(isOpen);
+    return this.orders.filter(isWorking);
   }
 
   get pastOrders() {
-    return this.orders.filter((order) => !isOpen(order));
+    return this.orders.filter((order) => !isWorking(order));
   }
 
   get hasMoreOrders() {

@@ -100,6 +100,28 @@ export function priceWords({ order_type: type, price, trigger_price: trigger, tr
 /** `Buy 200 limit 306.000`. */
 export const orderWords = (order) => `${sideWords(order.side)} ${amount(order.quantity)} ${priceWords(order)}`;
 
+/**
+ * The orders that are attached to an order, as rows of a list: they are triggered on the other side of
+ * the main order.
+ */
+export const legsOf = ({ symbol, side, stock_name: name, attached_orders: legs = [] }) =>
+  legs.map((leg) => ({
+    ...leg,
+    symbol,
+    stock_name: name,
+    side: side === 'Buy' ? 'Sell' : 'Buy',
+    order_type: leg.activate_order_type === 'LO' ? 'LIT' : 'MIT',
+    price: leg.submit_price,
+    executed_quantity: leg.executed_qty,
+    isInactive: leg.trigger_status === 'DEACTIVE' && isOpen(leg),
+  }));
+
+/** `Take profit`, `Stop loss`. */
+export const legWords = ({ attached_type_display: leg }) => phrase(leg === 'PROFIT_TAKER' ? 'take_profit' : 'stop_loss');
+
+/** Whether an order, or one that is attached to it, is open. */
+export const isWorking = (order) => isOpen(order) || (order.attached_orders ?? []).some(isOpen);
+
 /** Why an order waits: in the language of the page for missing candles, else the server's sentence. */
 export const waitingWords = (symbol, { words, newest_candle: newest }) => (newest ? phrase('waits_for_candles', symbol, newest) : words);
 

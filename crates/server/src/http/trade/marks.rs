@@ -52,6 +52,8 @@ struct PositionMark {
 #[derive(Debug, Serialize, JsonSchema)]
 struct OpenOrder {
     order_id: String,
+    /// Order to which this one is attached; null for other orders.
+    main_order_id: Option<String>,
     side: &'static str,
     order_type: &'static str,
     status: &'static str,
@@ -137,6 +139,7 @@ impl OpenOrder {
         };
         OpenOrder {
             order_id: order.id.to_string(),
+            main_order_id: order.attached.map(|attached| attached.main.to_string()),
             side: order.terms.side.as_str(),
             order_type: order.terms.order_type.as_str(),
             status: order.status().as_str(),
