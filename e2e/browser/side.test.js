@@ -147,7 +147,8 @@ describe('lists', () => {
       await apiCall(cy, 'PUT', '/v1/watchlist/groups', { id: '1', securities: [SYMBOL], mode: 'add' });
       await tab(page, 'lists').locator(`li[data-symbol="${SYMBOL}"]`).waitFor();
       // The current price, next to the one at which it was watched.
-      await tab(page, 'lists').getByText(/^now [\d.]+ · watched at [\d.]+$/).waitFor();
+      await tab(page, 'lists').getByText(/^watched at [\d.]+$/).waitFor();
+      await tab(page, 'lists').locator('.last').getByText(/^[\d.,]+$/).waitFor();
       await starred(page);
       await isSame(page);
       await page.reload();

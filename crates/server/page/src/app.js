@@ -19,7 +19,7 @@ import { byId, el, nextPicture } from './dom.js';
 import { Extra, wantsExtras } from './extra.js';
 import { Facts } from './facts.js';
 import { Feed } from './feed.js';
-import { Fresh, whenBack } from './fresh.js';
+import { Fresh, whenBack, whenStored } from './fresh.js';
 import { Follow } from './follow.js';
 import { formatLink, parseLink } from './link.js';
 import { lostAdvice, nothingAdvice, periodInstead } from './lost.js';
@@ -94,6 +94,8 @@ const facts = new Facts(ask);
 const looking = new Looking(() => ({ ...current(), placed, fills, triggers }));
 const fresh = new Fresh(ask, {
   onNews: takeNews,
+  // Its only import was undone.
+  onGone: () => open(),
   onLost: (error) => note(adviceFor(error, place()).title),
   onBack: () => {
     note('');
@@ -347,6 +349,8 @@ function take(again) {
 
 /** Handles the refusal of candles that the user did not request. */
 function notTaken(error) {
+  // The last import was undone.
+  if (error.name === 'Refused' && adviceFor(error, place()).isMissing) return open();
   if (!isCost(error)) throw error;
   // A new month has begun, so the security would be charged again.
   fresh.stop();
@@ -460,7 +464,8 @@ async function advise(what, { advice, isAway = false }, again) {
   const parts = await partsFor(advice);
   if (view !== before[0] || feed !== before[1]) return;
   const { box, stop } = adviceElement(advice, again, parts);
-  stopWaiting = isAway ? whenBack(ask, again) : stop;
+  if (advice.isMissing) stopWaiting = whenStored(ask, view.symbol, again);
+  else stopWaiting = isAway ? whenBack(ask, again) : stop;
   noticeSaid(what, box);
 }
 

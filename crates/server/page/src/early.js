@@ -27,10 +27,10 @@ document.documentElement.dataset.page = pathHere();
 // Reserves the space of the replay bar.
 if (WORLD) document.documentElement.dataset.replay = '';
 
-// The role only decides which links are shown before the server answers; remembering it prevents
-// links from appearing late. Where the panel fits next to the chart, the last open panel opens
+// Role and limits only decide which links are shown before the server answers; remembering them
+// prevents links from appearing late. Where the panel fits next to the chart, the last open panel opens
 // again.
-for (const name of ['theme', 'rise', 'role', ...(pathHere() === '/' && matchMedia('(min-width: 1001px)').matches ? ['side'] : [])]) {
+for (const name of ['theme', 'rise', 'role', 'unlimited', ...(pathHere() === '/' && matchMedia('(min-width: 1001px)').matches ? ['side'] : [])]) {
   const chosen = remembered(name);
   if (chosen) document.documentElement.dataset[name] = chosen;
 }

@@ -31,10 +31,11 @@ export function mayHaveNew(before, now, isFollowed = false) {
 export class Fresh {
   /**
    * `onNews` is called when there may be new candles, and whether old ones may have changed;
-   * `onLost` with a refusal, `onBack` after one. `isFollowed` tells whether pushes follow the clock.
+   * `onGone` when nothing of the security is stored any longer, `onLost` with another refusal,
+   * `onBack` after one. `isFollowed` tells whether pushes follow the clock.
    */
-  constructor(ask, { onNews, onLost, onBack, isFollowed = () => false }, every = EVERY_MS) {
-    Object.assign(this, { ask, onNews, onLost, onBack, isFollowed, every, live: undefined, isPushed: false });
+  constructor(ask, { onNews, onGone = () => {}, onLost, onBack, isFollowed = () => false }, every = EVERY_MS) {
+    Object.assign(this, { ask, onNews, onGone, onLost, onBack, isFollowed, every, live: undefined, isPushed: false });
   }
 
   /** Compares with the facts that were current when the candles were requested. */
@@ -55,6 +56,7 @@ export class Fresh {
       every: this.every,
       onLost: (error) => {
         if (this.live !== live) return;
+        if (error.status === 404) return this.onGone();
         isLost = true;
         this.onLost(error);
       },
@@ -85,19 +87,25 @@ export class Fresh {
  * Polls a server that does not answer, and calls back when it does. Returns a function that gives
  * up.
  */
-export function whenBack(ask, then, every = 2000) {
+export const whenBack = (ask, then, every = 2000) => when(async () => (await ask('/v1/me')) !== undefined, then, every);
+
+/**
+ * Polls until candles of a security are stored that the account may see, and calls back. Returns a
+ * function that gives up.
+ */
+export const whenStored = (ask, symbol, then, every = 4000) =>
+  when(async () => (await ask(`/v1/inventory?${new URLSearchParams({ symbols: symbol, limit: 1 })}`)).data.total > 0, then, every);
+
+function when(isSo, then, every) {
   const done = () => {
     live.stop();
     then();
   };
-  const live = new Live(async () => {
-    await ask('/v1/me');
-    done();
-  }, {
-    every,
-    // A user who was signed out meanwhile also gets a response.
-    onLost: ({ status }) => status === 401 && done(),
-  });
+  const refresh = async () => {
+    if (await isSo()) done();
+  };
+  // A user who was signed out meanwhile also gets a response.
+  const live = new Live(refresh, { every, onLost: ({ status }) => status === 401 && done() });
   live.start();
   return () => live.stop();
 }

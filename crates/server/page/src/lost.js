@@ -45,6 +45,7 @@ export function nothingAdvice(view, first, periods = []) {
     text: phrase('none_text'),
     links: [],
     command: `chandler import candles.csv --symbol ${symbol}`,
+    takesFiles: true,
   };
 }
 

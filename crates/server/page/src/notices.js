@@ -41,7 +41,12 @@ export function extent({ candles, reachesBeginning, isFull }) {
 
 /** The used part of the month's quota, if a response contained it. */
 export function showQuota(quota) {
-  if (quota) byId('quota').textContent = phrase('quota', quota.used, quota.limit);
+  if (!quota) return;
+  const link = byId('quota');
+  link.textContent = phrase('quota', quota.used, quota.limit);
+  // Until it has a text, it is no link to reach.
+  link.removeAttribute('aria-hidden');
+  link.removeAttribute('tabindex');
 }
 
 /** Announces a text to screen readers. */

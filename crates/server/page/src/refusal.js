@@ -63,7 +63,7 @@ const costs = ({ used, limit }, symbol) => ({
   costs: true,
 });
 
-const importing = (symbol) => ({ command: `chandler import candles.csv --symbol ${symbol}`, isMissing: true });
+const importing = (symbol) => ({ command: `chandler import candles.csv --symbol ${symbol}`, isMissing: true, takesFiles: true });
 
 function sentence(text) {
   const first = text.charAt(0).toUpperCase() + text.slice(1);

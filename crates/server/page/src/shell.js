@@ -25,11 +25,20 @@ export function showPlace() {
 export function showMe(who) {
   document.documentElement.dataset.role = who?.role ?? 'visitor';
   remember('role', who?.role);
+  showLimits(Boolean(who?.unlimited));
   const account = byId('account');
   account.textContent = who ? who.account : phrase('sign_in');
   account.title = who ? `${who.account}: ${phrase('account_title')}` : '';
   showSimulated(who?.simulated_speed);
   if (!who) account.href = addressOf(`/signin?next=${encodeURIComponent(whereIAm())}`);
+}
+
+/** An account without limits needs no quota in sight. The link to it goes with the next page: it would move others. */
+function showLimits(isUnlimited) {
+  const { dataset } = document.documentElement;
+  if (!isUnlimited) delete dataset.unlimited;
+  else dataset.unlimited ??= 'known';
+  remember('unlimited', isUnlimited ? 'before' : undefined);
 }
 
 /** A line under the header of every page of the demo. */

@@ -430,7 +430,7 @@ test('the reason for a level is in the language of the page', () => {
     return JSON.parse(String(ran.stdout));
   };
   assert.deepEqual(reasonsIn('en'), [
-    'neither assets nor orders reach a higher level',
+    'basic level',
     'assets HKD 1,000,000.00 on 2026-11-12 reach level 4',
     '161 completed orders in 2026-10 are more than the 160 of level 3',
     'assets HKD 80,000.00 of the paper account on 2026-11-12 reach level 3',

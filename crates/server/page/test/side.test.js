@@ -262,21 +262,21 @@ test('changes of lists are sent one after the other, each based on the result of
   ]);
 });
 
-test('prices of a list are requested in portions, and a security may have none', async () => {
+test('figures of a list are requested in portions, and a security may have none', async () => {
   const [sizes, changes] = [[], []];
   const ask = async (path) => {
     const symbols = new URL(path, 'http://x').searchParams.get('symbols').split(',');
     sizes.push(symbols.length);
-    return { data: { secu_quote: symbols.filter((symbol) => symbol !== '2.HK').map((symbol) => ({ symbol, last_done: `${symbol.length}.5` })) } };
+    const row = (symbol) => ({ symbol, last: `${symbol.length}.5`, prev_close: null, volume: null, closes: [] });
+    return { data: { rows: symbols.filter((symbol) => symbol !== '2.HK').map(row) } };
   };
   const lists = new Watchlists(ask, () => changes.push('prices'));
   const securities = Array.from({ length: PORTION + 1 }, (_, at) => ({ symbol: `${at + 1}.HK` }));
   await lists.quote({ securities });
   assert.deepEqual(sizes, [PORTION, 1]);
-  assert.deepEqual([lists.prices.get('1.HK'), lists.prices.get('2.HK'), lists.prices.get('201.HK')], ['4.5', undefined, '6.5']);
-  await lists.quote({ securities });
+  assert.deepEqual(['1.HK', '2.HK', '201.HK'].map((symbol) => lists.tickers.get(symbol)?.last), ['4.5', undefined, '6.5']);
   await lists.quote(undefined);
-  assert.equal(changes.length, 1, 'the same prices are no change');
+  assert.equal(changes.length, 1, 'nothing was requested');
 });
 
 test('a refused change rejects its promise, and the next one is sent', async () => {

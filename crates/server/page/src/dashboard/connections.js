@@ -60,7 +60,7 @@ async function list(isAll, close) {
     { title: phrase('address'), of: (row) => row.address },
     { title: phrase('since'), of: (row) => instant(row.since) },
     { title: phrase('id'), of: (row) => el('code', {}, row.id) },
-    { title: '', kind: 'number', of: closing },
+    { title: phrase('actions'), kind: 'number ways-of', of: closing },
   ];
   const online = count(data.online);
   return [

@@ -1,5 +1,5 @@
-// The filter of a list of securities: a search, a market, an order. The address of the page
-// contains it.
+// The filter of a list of securities: a search, a market, an order, and on some pages a direction and
+// a watchlist. The address of the page contains it.
 
 import { addressOf } from '../base.js';
 import { el } from '../dom.js';
@@ -7,19 +7,21 @@ import { phrase } from '../phrases/dashboard.js';
 import { REGIONS } from '../served-markets.js';
 
 const MARKETS = [...new Set(Object.values(REGIONS).map(({ market }) => market))];
+/** Orders of a list by gaps, and their names. */
 const ORDERS = { '': 'by_symbol', worst: 'worst_first' };
 const PAUSE_MS = 150;
 // The maximum that the server accepts.
 const QUERY_MAX = 64;
 
 /** The filter of an address; unknown values are left out. */
-export function filterOf(search) {
+export function filterOf(search, orders = ORDERS) {
   const params = new URLSearchParams(search);
   const market = (params.get('market') ?? '').toUpperCase();
+  const order = params.get('order') ?? '';
   return {
     query: (params.get('query') ?? '').trim().slice(0, QUERY_MAX),
     market: MARKETS.includes(market) ? market : '',
-    order: params.get('order') === 'worst' ? 'worst' : '',
+    order: Object.hasOwn(orders, order) ? order : '',
   };
 }
 
@@ -34,8 +36,11 @@ export const pageWith = (path, filter, more) => {
   return addressOf(query ? `${path}?${query}` : path);
 };
 
-/** The form; `onChange` gets a filter after a pause in typing or after a choice. */
-export function filterForm(filter, onChange) {
+/**
+ * The form; `onChange` gets a filter after a pause in typing or after a choice. `form.show` shows
+ * another order.
+ */
+export function filterForm(filter, onChange, orders = ORDERS) {
   const query = el('input', {
     type: 'search',
     name: 'query',
@@ -53,7 +58,7 @@ export function filterForm(filter, onChange) {
       options.map(([value, words]) => el('option', { value, selected: value === filter[name] }, words)),
     );
   const market = choice('market', 'market', [['', phrase('all_markets')], ...MARKETS.map((name) => [name, name])]);
-  const order = choice('order', 'order', Object.entries(ORDERS).map(([value, key]) => [value, phrase(key)]));
+  const order = choice('order', 'order', Object.entries(orders).map(([value, key]) => [value, phrase(key)]));
   let timer;
   let before = queryOf(filter);
   const change = () => {
@@ -75,5 +80,9 @@ export function filterForm(filter, onChange) {
     event.preventDefault();
     change();
   });
+  form.show = (chosen) => {
+    order.value = chosen;
+    before = queryOf({ query: query.value.trim(), market: market.value, order: chosen });
+  };
   return form;
 }

@@ -67,7 +67,7 @@ async function ledgerSheet(params, who, refresh) {
     number('unchanged'),
     { title: phrase('refused'), kind: 'number', of: refused },
     { title: phrase('finished'), of: (row) => instant(row.finished_at ?? row.started_at) },
-    { title: '', kind: 'number', of: (row) => undoing(row, refresh) },
+    { title: phrase('actions'), kind: 'number ways-of', of: (row) => undoing(row, refresh) },
   ];
   const older = data.next
     ? el('p', { class: 'row' }, el('a', { href: addressOf(`/imports?before=${data.next}`) }, phrase('earlier_imports')))

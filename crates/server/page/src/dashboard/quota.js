@@ -146,7 +146,7 @@ function cost(data) {
     ? el('p', {}, phrase('fits', price, count(data.remaining_after), count(data.limit), data.resets))
     : el('p', { class: 'warn' }, phrase('too_much', price, count(data.remaining), data.resets));
   const columns = [
-    { title: '', of: ([kind]) => phrase(kind) },
+    { title: phrase('right_kind'), of: ([kind]) => phrase(kind) },
     { title: phrase('how_many'), kind: 'number', of: ([, symbols]) => count(symbols.length) },
     { title: phrase('which'), kind: 'wide', of: ([, symbols]) => symbols.join(' ') },
   ];

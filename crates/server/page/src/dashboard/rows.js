@@ -68,6 +68,13 @@ export class Rows {
     }
   }
 
+  /** Requests the chunks of a range again, and forgets the others: the order may have changed. */
+  async again(from, to) {
+    const [first, last] = [Math.floor(from / CHUNK), Math.floor(Math.max(to - 1, from) / CHUNK)];
+    for (const chunk of this.chunks.keys()) if (chunk < first || chunk > last) this.chunks.delete(chunk);
+    for (let chunk = first; chunk <= last; chunk += 1) await this.load(chunk);
+  }
+
   /** Ignores later responses, because another query replaces this one. */
   end() {
     this.isOver = true;

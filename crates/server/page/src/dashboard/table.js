@@ -15,7 +15,7 @@ export function table(caption, columns, rows, none) {
   const cells = (row) => columns.map(({ of, kind }) => el('td', { class: kind }, of(row) ?? ''));
   return el(
     'div',
-    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
+    { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': caption },
     el(
       'table',
       {},

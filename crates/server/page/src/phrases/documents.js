@@ -134,6 +134,7 @@ export const documents = {
   key_help: ['show or hide this help', '显示或关闭本帮助', '顯示或關閉本說明'],
   key_star: ['watch this security, choose its lists', '关注此证券、选择所属列表', '關注此證券、選擇所屬列表'],
   key_side: ['lists, figures, capital flow, grid', '列表、财务、资金流向、网格', '列表、財務、資金流向、網格'],
+  key_list: ['in a list: choose a row, open it; sort by the next column, the other way round', '列表中：选择一行、打开；按下一列排序、反向', '列表中：選擇一行、開啟；按下一欄排序、反向'],
   star: ['Watch', '关注', '關注'],
   side: ['Lists, figures, capital flow, grid and order', '列表、财务、资金流向、网格与下单', '列表、財務、資金流向、網格與下單'],
   side_lists: ['Lists', '列表', '列表'],

@@ -1,11 +1,13 @@
 // Watchlists next to the chart, and the star of the security. The star adds to the list that is
-// shown.
+// shown. Only the prices of rows in view are live.
 
 import { addressOf } from '../base.js';
 import { inWorld } from '../world.js';
-import { SESSION } from '../candles.js';
 import { openDialog } from '../dialog.js';
 import { byId, el } from '../dom.js';
+import { cellsOf, fillCells } from '../list/cells.js';
+import { LiveRows } from '../list/live-rows.js';
+import { isDescendingFirst, sorted } from '../list/ticker.js';
 import { Live } from '../live.js';
 import { remember, remembered } from '../memory.js';
 import { phrase } from '../phrases/side.js';
@@ -13,19 +15,26 @@ import { NAME_MAX, Watchlists, ordered } from './watchlists.js';
 
 /** Another client may have changed the lists. Only polled without a stream. */
 const EVERY_MS = 10_000;
+/** Orders of the rows, and their names; `''` is the list's own. */
+const NAMES = { '': 'order_own', symbol: 'order_symbol', last: 'order_last', change: 'order_change', percent: 'order_percent', volume: 'order_volume' };
+const ORDERS = Object.keys(NAMES);
 
 export class ListsPanel {
   /** `go` opens a security; `say` shows and announces a text; `stream` brings prices. */
   constructor(ask, { go, say, stream }) {
     Object.assign(this, { go, say, stream, symbol: undefined, isEditing: false });
     stream?.listen({
-      quote: (quote) => this.take(quote),
       account: ({ changed }) => changed.includes('watchlists') && this.changed(),
-      state: () => this.streamed(),
+      state: (state) => this.streamed(state),
     });
     this.lists = new Watchlists(ask, () => this.show());
     this.live = new Live(() => this.refresh(), { every: EVERY_MS, onLost: (error) => this.lost(error) });
     this.live.pushed(Boolean(stream?.isOpen));
+    const stale = () => {
+      this.quoted = undefined;
+      this.live.now();
+    };
+    this.prices = new LiveRows({ stream, part: 'lists', stale });
     this.star = byId('star');
     this.star.addEventListener('click', () => this.press());
   }
@@ -42,32 +51,49 @@ export class ListsPanel {
       edit: el('button', { type: 'button', 'data-key': 'edit', 'aria-pressed': 'false', onclick: () => this.edit(!this.isEditing) }, phrase('edit')),
     };
     this.rows = el('ol', { class: 'watched' });
+    this.rows.addEventListener('keydown', (event) => this.pressRow(event));
+    this.visible = new Set();
+    this.seen = new IntersectionObserver((entries) => this.see(entries));
+    this.page = el('a', { class: 'button', title: phrase('list_page') }, phrase('list_page'));
+    const turn = el('button', { type: 'button', onclick: () => this.sort(this.order) }, '↓');
+    const orders = ORDERS.map((order) => el('option', { value: order }, phrase(NAMES[order])));
+    this.sorting = { choice: el('select', { 'aria-label': phrase('list_order'), onchange: () => this.sort(this.sorting.choice.value) }, orders), turn };
     this.said = el('p', { class: 'side-said', role: 'status' });
     const { create, rename, drop, edit } = this.tools;
-    box.replaceChildren(el('div', { class: 'row' }, this.choice, create), el('div', { class: 'row ways' }, rename, drop, edit), this.said, this.rows);
+    const tools = el('div', { class: 'row ways list-tools' }, rename, drop, edit, this.sorting.choice, turn, this.page);
+    box.replaceChildren(el('div', { class: 'row' }, this.choice, create), tools, this.said, this.rows);
   }
 
   /** Requests the lists, and the prices of the one that is shown. */
   async refresh() {
     await this.lists.refresh();
-    const symbols = this.follow().join();
+    const symbols = this.group?.securities.map(({ symbol }) => symbol).join();
     // While the stream is open, it brings the prices of a list that were requested once.
     if (this.stream?.isOpen && symbols === this.quoted) return;
     await this.lists.quote(this.group);
     this.quoted = symbols;
   }
 
-  /** Subscribes to the securities of the list that is shown, and returns them. */
+  /** Rows have come into view or left it: only their prices are followed. */
+  see(entries) {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) this.visible.add(target);
+      else this.visible.delete(target);
+    }
+    this.follow();
+  }
+
+  /** Subscribes to the securities of the visible rows. */
   follow() {
-    const symbols = this.live.isStopped ? [] : (this.group?.securities.map(({ symbol }) => symbol) ?? []);
-    this.stream?.want('lists', symbols);
-    return symbols;
+    const rows = this.live.isStopped ? [] : [...this.visible].filter((line) => line.isConnected).map((line) => [line.dataset.symbol, this.shown.get(line.dataset.symbol)]);
+    this.prices.show(new Map(rows.filter(([, row]) => row)));
   }
 
   /** The stream was opened or lost. Prices may have been missed while there was no connection. */
-  streamed() {
-    this.quoted = undefined;
+  streamed(state) {
     this.live.pushed(this.stream.isOpen);
+    // Another subscription begins with the last quotes.
+    if (state === 'reconnecting') this.quoted = undefined;
     if (this.stream.isOpen && !this.live.isStopped) this.live.now();
   }
 
@@ -75,17 +101,6 @@ export class ListsPanel {
   changed() {
     if (!this.live.isStopped) this.live.soon();
     else if (this.lists.groups) this.attempt(() => this.lists.refresh());
-  }
-
-  /** Outside regular hours the last regular price stays, as in a quote that is requested. */
-  take({ symbol, last_done: price, trade_session: session }) {
-    if (session !== SESSION.intraday || this.live.isStopped || this.lists.prices.get(symbol) === price) return;
-    this.lists.prices.set(symbol, price);
-    // Many prices may change together.
-    this.showing ??= requestAnimationFrame(() => {
-      this.showing = undefined;
-      this.show();
-    });
   }
 
   open() {
@@ -127,6 +142,39 @@ export class ListsPanel {
     remember('list', id === this.lists.all?.id ? undefined : id);
     this.show();
     this.live.now();
+  }
+
+  /** The chosen order of the rows; `''` is the order of the list itself. */
+  get order() {
+    const order = remembered('list-order') ?? '';
+    return ORDERS.includes(order) ? order : '';
+  }
+
+  get isDescending() {
+    return isDescendingFirst(this.order) !== Boolean(remembered('list-turned'));
+  }
+
+  /** Sorts by a column; the second time in the other direction. Pushes do not move rows. */
+  sort(order) {
+    const isTurned = order === this.order && order !== '' && !remembered('list-turned');
+    remember('list-order', order);
+    remember('list-turned', isTurned ? '1' : undefined);
+    this.show();
+  }
+
+  /** Arrow keys move between the rows; `s` sorts by the next column, `S` in the other direction. */
+  pressRow(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const links = [...this.rows.querySelectorAll('a')];
+    const at = links.indexOf(document.activeElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: links.length - 1 }[event.key];
+    if (event.key === 's') this.sort(ORDERS[(ORDERS.indexOf(this.order) + 1) % ORDERS.length]);
+    else if (event.key === 'S') this.sort(this.order);
+    else if (to === undefined) return;
+    else links[Math.max(0, Math.min(to, links.length - 1))]?.focus();
+    event.preventDefault();
+    // These keys have another meaning on the chart.
+    event.stopPropagation();
   }
 
   nameOf(group) {
@@ -218,12 +266,22 @@ export class ListsPanel {
     this.choice.value = group.id;
     // The list of all securities cannot be renamed or deleted.
     this.tools.rename.disabled = this.tools.drop.disabled = group === all;
-    const securities = ordered(group.securities);
+    const { order, isDescending } = this;
+    const securities = ordered(sorted(group.securities, this.lists.tickers, order, isDescending ? 'desc' : 'asc'));
+    this.sorting.choice.value = order;
+    this.sorting.turn.disabled = order === '';
+    this.sorting.turn.textContent = isDescending ? '↓' : '↑';
+    this.sorting.turn.ariaLabel = phrase(isDescending ? 'descending' : 'ascending');
+    this.page.href = addressOf(inWorld(`/securities?list=${encodeURIComponent(group.id)}`));
     const focused = document.activeElement?.closest('.watched') && document.activeElement.dataset.key;
     const { scrollTop } = this.rows;
     const none = phrase(group === all ? 'lists_none' : 'group_none');
+    this.shown = new Map();
+    this.seen.disconnect();
+    this.visible.clear();
     this.rows.replaceChildren(...(securities.length > 0 ? securities.map((one, at) => this.row(one, at, securities)) : [el('li', { class: 'lead' }, none)]));
     this.rows.scrollTop = scrollTop;
+    for (const line of this.rows.querySelectorAll('[data-symbol]')) this.seen.observe(line);
     // The row is recreated after a key press, and the next key press is for it too.
     if (focused) [...this.rows.querySelectorAll('[data-key]')].find((one) => one.dataset.key === focused)?.focus({ preventScroll: true });
   }
@@ -241,8 +299,12 @@ export class ListsPanel {
 
   row(security, at, securities) {
     const { symbol, name, watched_price: price, watched_at: since, is_pinned: isPinned } = security;
-    const last = this.lists.prices.get(symbol);
-    const details = [isPinned ? phrase('pinned') : '', last ? phrase('last_price', last) : '', price ? phrase('watched_at', price) : ''];
+    const details = [isPinned ? phrase('pinned') : '', price ? phrase('watched_at', price) : ''];
+    const ticker = this.lists.tickers.get(symbol);
+    const cells = cellsOf();
+    fillCells(cells, ticker);
+    this.shown.set(symbol, { ticker, cells });
+    const { last, change, percent, volume, trend } = cells;
     const link = el(
       'a',
       {
@@ -258,15 +320,20 @@ export class ListsPanel {
         },
       },
       el('b', {}, symbol),
-      el('span', {}, name),
+      trend,
+      last,
+      el('span', { class: 'name' }, name),
+      el('span', { class: 'day' }, change, ' ', percent),
       el('small', {}, details.filter(Boolean).join(' · ')),
+      volume,
     );
     return el('li', { 'data-symbol': symbol }, link, this.isEditing ? this.rowTools(security, at, securities) : undefined);
   }
 
   rowTools({ symbol, is_pinned: isPinned }, at, securities) {
     const { lists, group } = this;
-    const canGo = (step) => securities[at + step]?.is_pinned === isPinned;
+    // A sorted list has no order of its own to change.
+    const canGo = (step) => this.order === '' && securities[at + step]?.is_pinned === isPinned;
     const button = (name, sign, what, more = {}) =>
       el('button', { type: 'button', 'data-key': `${name} ${symbol}`, 'aria-label': phrase(name, symbol), title: phrase(name, symbol), onclick: () => this.attempt(what), ...more }, sign);
     return el(

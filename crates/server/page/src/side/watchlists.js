@@ -1,6 +1,8 @@
 // The watchlists of the account: groups of securities, one of which holds all watched ones. Changes
 // are sent one after the other, each based on the result of the previous one.
 
+import { Ticker } from '../list/ticker.js';
+
 /** The maximum length of a name that the server accepts. */
 export const NAME_MAX = 40;
 /** The id of the group of all watched securities, the same for every account. */
@@ -11,7 +13,7 @@ export const PORTION = 200;
 export class Watchlists {
   /** `onChanged` is called when the lists have changed. */
   constructor(ask, onChanged) {
-    Object.assign(this, { ask, onChanged, groups: undefined, prices: new Map(), turn: Promise.resolve() });
+    Object.assign(this, { ask, onChanged, groups: undefined, tickers: new Map(), turn: Promise.resolve() });
   }
 
   async refresh() {
@@ -22,18 +24,17 @@ export class Watchlists {
   }
 
   /**
-   * The last prices of the securities of a group. Those without a price, or that the account may
-   * not see, have none.
+   * The figures of the securities of a group. Those without candles, or that the account may not
+   * see, have none.
    */
   async quote(group) {
     const symbols = group?.securities.map((one) => one.symbol) ?? [];
-    const before = JSON.stringify([...this.prices]);
     for (let at = 0; at < symbols.length; at += PORTION) {
       const some = symbols.slice(at, at + PORTION);
-      const { data } = await this.ask(`/v1/quote/quotes?${new URLSearchParams({ symbols: some.join(',') })}`);
-      for (const { symbol, last_done: price } of data.secu_quote) this.prices.set(symbol, price);
+      const { data } = await this.ask(`/v1/inventory?${new URLSearchParams({ symbols: some.join(','), limit: PORTION })}`);
+      for (const row of data.rows) this.tickers.set(row.symbol, new Ticker(row));
     }
-    if (JSON.stringify([...this.prices]) !== before) this.onChanged();
+    if (symbols.length > 0) this.onChanged();
   }
 
   get all() {

@@ -143,7 +143,7 @@ function rights(account, actions) {
     { title: phrase('package'), of: plain },
     { title: phrase('state'), of: state },
     // Before the times, so that it is visible on a phone.
-    { title: '', of: button },
+    { title: phrase('actions'), kind: 'ways-of', of: button },
     { title: phrase('times'), of: times },
   ];
   return el(
