@@ -2,6 +2,7 @@
 # Benchmarks. `others`, `postgres`, `catalogue` and the part `postgres` of `live` need an installed PostgreSQL.
 #   bench/run.sh                              generates data once, imports, checks, queries, and prints a table; SYMBOLS=40 for a small run
 #   bench/run.sh page [VISITS]                the chart page in Chromium
+#   bench/run.sh page-live [SECONDS]          CPU time of the browser beside 3,000 securities with live prices
 #   bench/run.sh paper [PART…]                the paper account compared with other engines, whose packages are a gigabyte
 #   bench/run.sh lists                        watchlists and the list of securities
 #   bench/run.sh live [PART…]                 live pushes and ingest, beside Redis if it is installed
@@ -24,6 +25,14 @@ if [ "${1-}" = page ]; then
     cargo build --release --locked -p chandler >&2
     e2e/run.sh --install-browser
     exec node bench/page/measure.mjs target/release/chandler target/bench/page target/e2e/node "${2-20}"
+fi
+if [ "${1-}" = page-live ]; then
+    make --silent setup-e2e page >&2
+    profile=${PROFILE:-release}
+    cargo build --profile "$profile" --locked -p chandler >&2
+    e2e/run.sh --install-browser
+    [ "$profile" = dev ] && profile=debug
+    exec node bench/page/live.mjs "target/$profile/chandler" target/bench/page-live target/e2e/node "${2-20}"
 fi
 # Installs the engines that ours is compared with, and the SDK: a gigabyte.
 install_engines() {
