@@ -97,7 +97,7 @@ describe('the portfolio', () => {
       await fillIn(page, { quantity: '500', price });
       // The cost is shown before the order is sent.
       const ticket = section(page, 'ticket');
-      for (const words of ['Platform fee', 'Stamp duty', 'With all charges', 'Available HKD', 'Buying power (HKD)', 'At most'])
+      for (const words of ['Platform fee', 'Stamp duty', 'With all charges', 'Available HKD', 'Buying power (HKD)', 'Maximum'])
         await ticket.getByText(words, { exact: true }).waitFor();
       await visitor.look('portfolio-ticket');
       const preview = await apiCall(ann, 'POST', '/v1/trade/order/preview', {

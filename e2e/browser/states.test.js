@@ -1,7 +1,9 @@
 // Empty and error states of the pages, and their appearance for different users and screens.
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { createServer, request as forward } from 'node:http';
+import path from 'node:path';
 import { describe, it } from 'node:test';
 
 import { DESKTOP, PHONE, WALL } from './browser.js';
@@ -78,6 +80,57 @@ describe('the chart page', () => {
       await visitor.page.getByRole('heading', { name: 'No candles of 9001.HK before 1990-01-01' }).waitFor();
       await visitor.page.getByRole('link', { name: 'Show the newest' }).click();
       await drawn(visitor.page);
+    });
+  });
+
+  it('notices that an unknown security was imported, and that the only import of one was undone', async () => {
+    await on.person('Nia Notice', '--rate', 'unlimited');
+    const file = path.join(on.server.store, 'NEW.US.csv');
+    writeFileSync(file, 'date,open,high,low,close,volume\n2026-11-12,10,11,9,10,100\n2026-11-13,10,12,9,11,200\n');
+    await on.visit({ complaints: [/status of 40[04]: GET .*NEW\.US/] }, async (visitor) => {
+      const { page } = visitor;
+      await signInTo(on, visitor, 'Nia Notice', '/?symbol=NEW.US');
+      await page.getByRole('heading', { name: 'NEW.US is not known here' }).waitFor();
+      await on.server.command(['import', file]);
+      await titled(page, 'NEW.US');
+      await page.waitForFunction(() => document.getElementById('count').textContent.includes('2 candles'));
+      await page.evaluate(() => (window.isSamePage = true));
+      await on.server.command(['remove', 'NEW.US', '--yes']);
+      // As the user returns from another window.
+      await page.evaluate(() => dispatchEvent(new Event('focus')));
+      await page.getByRole('heading', { name: /NEW\.US is not known here|No candles of NEW\.US/ }).waitFor();
+      assert.equal(await page.evaluate(() => window.isSamePage), true, 'the page was reloaded');
+    });
+  });
+
+  it('takes a dropped file where a security is not known, from an operator', async () => {
+    await on.person('Ora Operator', '--role', 'operator', '--rate', 'unlimited');
+    await on.visit({ complaints: [/layout shift/, /status of 400: GET .*DROPPED\.US/] }, async (visitor) => {
+      const { page } = visitor;
+      await signInTo(on, visitor, 'Ora Operator', '/?symbol=DROPPED.US');
+      await page.getByRole('button', { name: 'Choose a file…' }).waitFor();
+      await visitor.look('state-unknown-operator');
+      await drop(page, 'DROPPED.US.csv', 'date,open,high,low,close,volume\n2026-11-12,10,11,9,10,100\n2026-11-13,10,12,9,11,200\n');
+      const card = page.getByRole('article', { name: 'DROPPED.US.csv' });
+      await card.getByText(/^Would add 2,/).waitFor();
+      await card.getByRole('button', { name: 'Import', exact: true }).click();
+      // The chart follows by itself.
+      await titled(page, 'DROPPED.US');
+    });
+  });
+
+  it('shows no quota to an account without limits', async () => {
+    await on.person('Uno Unlimited', '--unlimited');
+    await on.visit({}, async (visitor) => {
+      const { page } = visitor;
+      await signInTo(on, visitor, 'Uno Unlimited', '/?symbol=9001.HK');
+      await drawn(page);
+      await page.waitForFunction(() => document.documentElement.dataset.unlimited === 'known');
+      assert.equal(await page.locator('#quota').isVisible(), false);
+      await page.reload();
+      await drawn(page);
+      assert.equal(await page.locator('nav a', { hasText: 'Quota' }).isVisible(), false);
+      await visitor.look('state-unlimited');
     });
   });
 
@@ -249,7 +302,7 @@ describe('the chart page', () => {
         // Used up: in another browser it does not sign in.
         await page.context().clearCookies();
         assert.equal(await visitor.open(opened.link), 403);
-        await page.getByRole('heading', { name: 'This link signs nobody in' }).waitFor();
+        await page.getByRole('heading', { name: 'This sign-in link is not valid' }).waitFor();
         await visitor.look('link-used');
       });
     } finally {
@@ -426,7 +479,7 @@ describe('every page', () => {
     for (const [locale, lang, chart, resets, reason] of [
       ['zh-CN', 'zh-CN', '图表', '重新计算', '资产与订单均未达到更高等级'],
       ['zh-TW', 'zh-HK', '圖表', '重新計算', '資產與訂單均未達到更高等級'],
-      ['fr', 'en', 'Chart', 'Starts again', 'neither assets nor orders reach a higher level'],
+      ['fr', 'en', 'Chart', 'Starts again', 'basic level'],
     ]) {
       await on.visit({ locale }, async (visitor) => {
         const { page } = visitor;

@@ -476,7 +476,7 @@ fn errors_are_one_line() {
             (&["order", "show", "1000000009"], 1, "has no order"),
             (&["order", "why", "1000000009"], 1, "has no order"),
             (&["order", "replace", "1000000001"], 2, "nothing to change"),
-            (&["order", "list", "--status", "sleepy"], 2, "\"waits for its session\", "),
+            (&["order", "list", "--status", "sleepy"], 2, "\"waiting for market open\", "),
             (&["order", "list", "--start", "soon"], 2, "not a time"),
             (&["assets", "--currency", "dollar"], 2, "three letters"),
             (&["assets", "--currency", "EUR"], 1, "chandler account rates EUR RATE --day 2026-03-18`"),

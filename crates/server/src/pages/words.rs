@@ -157,7 +157,7 @@ const EN: Words = Words {
     not_you: "Not {}?",
     use_another: "Use another account",
     link_lead: "This one-time link signs you in on this machine.",
-    link_title: "This link signs nobody in",
+    link_title: "This sign-in link is not valid",
     link_unknown: "The link was not made by this server, or something in it was changed.",
     link_used: "The link was used before. It works once.",
     link_late: "The link has expired. It works for ten minutes.",

@@ -45,7 +45,7 @@ labels! {
     CHANGE = "Change", "变动", "變動";
     LEDGER = "Ledger", "账面", "賬面";
     SETTLED = "Settled", "已交收", "已交收";
-    LOCKED = "Held back", "冻结", "凍結";
+    LOCKED = "On hold", "冻结", "凍結";
     INTEREST_DUE = "Interest accrued", "应计利息", "應計利息";
 
     MOVEMENTS = "Movements of cash", "资金变动", "資金變動";
@@ -80,7 +80,7 @@ labels! {
     SHARES = "Shares", "股份", "股份";
     STATUS = "Status", "状态", "狀態";
 
-    LOCKS = "Held back for open orders", "未成交订单冻结", "未成交訂單凍結";
+    LOCKS = "On hold for open orders", "未成交订单冻结", "未成交訂單凍結";
     INTERESTS = "Interest", "利息", "利息";
     BALANCE = "Balance", "余额", "餘額";
     DAYS = "Days", "天数", "天數";

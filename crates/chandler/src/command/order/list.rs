@@ -19,7 +19,7 @@ pub(super) struct List {
     /// Only this security
     #[arg(long)]
     symbol: Option<String>,
-    /// Only this state, as shown in the list: open, filled, "waits for its session"; may be
+    /// Only this state, as shown in the list: open, filled, "waiting for market open"; may be
     /// repeated
     #[arg(long, value_name = "STATUS")]
     status: Vec<String>,

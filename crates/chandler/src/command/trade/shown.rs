@@ -137,7 +137,7 @@ pub(crate) fn amount(document: &Value, name: &str) -> String {
 /// Returns the label of an order state.
 pub(crate) fn status(literal: &str) -> &str {
     match literal {
-        "NotReported" => "waits for its session",
+        "NotReported" => "waiting for market open",
         "DelayedNotReported" => "waits for its time",
         "VarietiesNotReported" => "waits for its price",
         "WaitToNew" | "NewStatus" => "open",
