@@ -270,7 +270,7 @@ describe('attached orders', () => {
       const open = page.locator('.open-orders tbody tr');
       await open.nth(2).waitFor();
       assert.match(await open.nth(0).innerText(), /Buy 500 limit/);
-      await open.filter({ hasText: `↳ Take profit` }).getByText(`once ${away(40)} is touched`).waitFor();
+      await open.filter({ hasText: `↳ Take profit` }).getByText(`once ${Number(away(40)).toFixed(3)} is touched`).waitFor();
       await open.filter({ hasText: `↳ Stop loss` }).getByText('once the main order has a fill').waitFor();
       // Each is cancelled by itself.
       await open.filter({ hasText: 'Stop loss' }).getByRole('button', { name: /^Cancel/ }).click();

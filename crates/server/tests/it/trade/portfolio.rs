@@ -80,11 +80,11 @@ async fn chart_marks_do_not_open_an_account() {
         json!([
             {
                 "order_id": id, "side": "Buy", "order_type": "LO", "status": "NewStatus", "quantity": "200",
-                "total_quantity": "200", "price": "306.000", "trigger_price": null,
+                "total_quantity": "200", "main_order_id": null, "price": "306.000", "trigger_price": null,
             },
             {
                 "order_id": waits, "side": "Buy", "order_type": "LIT", "status": "VarietiesNotReported", "quantity": "100",
-                "total_quantity": "100", "price": "311.000", "trigger_price": "310.000",
+                "total_quantity": "100", "main_order_id": null, "price": "311.000", "trigger_price": "310.000",
             },
         ])
     );
