@@ -26,6 +26,8 @@ pub(super) const ROUTES: &[Row] = &[
     own::<{ command::CAPITAL_FLOW }>("/v1/quote/capital-flow", trades::flow).doc(&trades::CAPITAL_FLOW),
     own::<{ command::CAPITAL_DISTRIBUTION }>("/v1/quote/capital-distribution", trades::distribution)
         .doc(&trades::CAPITAL_DISTRIBUTION),
+    own::<{ command::TRADING_DAYS }>("/v1/quote/trading-days", trades::trading_days)
+        .doc(&trades::TRADING_DAYS),
     Row::get("/v1/live", Accepts::Account, Scope::Quote, Task::Subscriptions, live::answer)
         .own_region_only()
         .paced(RowPace::Calls)

@@ -1,5 +1,5 @@
-//! GET endpoints for quotes, trades, capital flow and capital distribution, for people and for the
-//! chart page. The endpoints run the same commands as the long connection.
+//! GET endpoints for quotes, trades, capital flow, capital distribution and trading days, for people
+//! and for the chart page. The endpoints run the same commands as the long connection.
 
 use serde_json::{Map, Value};
 use wire::{command, quote};
@@ -63,6 +63,20 @@ pub(super) const CAPITAL_DISTRIBUTION: Doc = Doc::new(
 .answers(&[AnswerDoc::ok("The sums", &[data::<quote::CapitalDistributionResponse>()])])
 .refuses(&[BAD_REQUEST, NO_QUOTES]);
 
+pub(super) const TRADING_DAYS: Doc =
+    Doc::new(Tag::Candles, "tradingDaysOfMarket", "The trading days of a market")
+        .parameters(&[
+            Parameter::query("market", Kind::OneOf(&["US", "HK", "CN"]), "Market").required().such_as("HK"),
+            Parameter::query("beg_day", Kind::Text, "First date, as YYYYMMDD; at most one year ago")
+                .required()
+                .such_as("20261101"),
+            Parameter::query("end_day", Kind::Text, "Last date, at most 31 days after the first")
+                .required()
+                .such_as("20261130"),
+        ])
+        .answers(&[AnswerDoc::ok("The days", &[data::<quote::TradingDaysResponse>()])])
+        .refuses(&[BAD_REQUEST]);
+
 pub(super) fn quotes(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let named = QueryParameters::parse(call.query, &["symbols"])?;
     let texts = named.get("symbols").unwrap_or_default().split(',').filter(|text| !text.is_empty());
@@ -92,6 +106,13 @@ pub(super) fn flow(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
 pub(super) fn distribution(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let named = QueryParameters::parse(call.query, &["symbol"])?;
     answer(command::CAPITAL_DISTRIBUTION, of_symbol(&named), site, &admitted)
+}
+
+pub(super) fn trading_days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    const NAMES: [&str; 3] = ["market", "beg_day", "end_day"];
+    let named = QueryParameters::parse(call.query, &NAMES)?;
+    let field = |name: &str| (name.to_owned(), Value::from(named.get(name).unwrap_or_default()));
+    answer(command::TRADING_DAYS, NAMES.map(field).into_iter().collect(), site, &admitted)
 }
 
 /// Returns the message fields of a request for one symbol.

@@ -291,6 +291,9 @@ pub(crate) fn request(method: &'static str, path: &str, rng: &mut Rng, about: &A
         ) => with(format!("symbol={}", symbol(rng))),
         ("GET", "/v1/quote/history-candlesticks") => with(candles(rng, now)),
         ("GET", "/v1/quote/quotes") => with(format!("symbols={}", symbols(rng).join(","))),
+        ("GET", "/v1/quote/trading-days") => {
+            with(format!("market={}&beg_day=20260301&end_day=20260331", rng.pick(&["US", "HK"])))
+        }
         ("GET", "/v1/quote/trades") => with(format!("symbol={}&count={}", symbol(rng), 1 + rng.below(200))),
         ("GET", "/udf/symbols" | "/udf/key/{token}/symbols") => with(format!("symbol={}", symbol(rng))),
         ("GET", "/udf/search" | "/udf/key/{token}/search") => {

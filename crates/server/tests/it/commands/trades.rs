@@ -106,6 +106,11 @@ async fn trades_flow_and_distribution_are_the_same_on_every_transport() {
             "/v1/quote/capital-distribution?symbol=700.HK",
             r#"{"symbol":"700.HK"}"#,
         ),
+        (
+            "/quote/markets/trading-days",
+            "/v1/quote/trading-days?market=HK&beg_day=20231001&end_day=20231031",
+            r#"{"market":"HK","beg_day":"20231001","end_day":"20231031"}"#,
+        ),
     ] {
         let mirrored = server.post(post, &account, body).await;
         assert_eq!(mirrored.status, 200, "{mirrored:?}");
