@@ -6,7 +6,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 
 import { counted, drawn, expected, frames, readOut, cellText, served, signInTo, titled, walkTo } from './chart.js';
-import { stage } from './stage.js';
+import { PASSWORD, stage } from './stage.js';
 
 const NAME = 'Stu Study';
 const on = stage([NAME, '--overnight', '--rate', 'unlimited']);
@@ -110,6 +110,60 @@ describe('indicators', () => {
       await page.waitForFunction(() => !document.getElementById('legends')?.innerText.includes('MA 60'));
     });
   });
+
+  it('are drawn on prices, on volumes and in panes, with a time axis that continues after the newest candle', async () => {
+    const all = 'vwap=on&ichimoku=9,26,52,26&supertrend=10,3&vma=5,10&atr=14&obv=on';
+    await atChart(`/?symbol=9001.HK&period=5m&${all}`, async (page, visitor) => {
+      await says(page, 'OBV ');
+      for (const label of ['VWAP', 'Tenkan', 'Kijun', 'Span A', 'Span B', 'Chikou', 'SuperTrend', 'VMA 5', 'VMA 10', 'ATR 14', 'OBV']) {
+        assert.match(await legend(page), new RegExp(String.raw`${label} (-?[\d,.]+[KMB]?|–)`));
+      }
+      // The newest candle has no later close.
+      assert.match(await legend(page), /VWAP \d.*Span B \d.*Chikou –.*SuperTrend \d/s);
+      await page.waitForFunction(() => performance.getEntriesByType('resource').filter(({ name }) => name.includes('/v1/quote/trading-days')).length > 0);
+      await frames(page);
+      await visitor.look('studies-all-minutes');
+      await page.keyboard.press('i');
+      const dialog = page.getByRole('dialog');
+      await visitor.look('studies-dialog');
+      // Indicators without parameters have no field for them.
+      assert.equal(await dialog.getByLabel('Numbers of OBV, on-balance volume').count(), 0);
+      await dialog.getByRole('checkbox', { name: 'OBV, on-balance volume' }).uncheck();
+      await page.waitForURL((url) => !url.search.includes('obv='));
+      await page.waitForFunction(() => !document.getElementById('legends').innerText.includes('OBV'));
+      await dialog.getByRole('button', { name: 'Done' }).click();
+      // Days have no VWAP.
+      await page.locator('input[name=period][value=day]').evaluate((one) => one.click());
+      await titled(page, '9001.HK D');
+      await says(page, 'SuperTrend ');
+      assert.doesNotMatch(await legend(page), /VWAP/);
+      await frames(page);
+      await visitor.look('studies-all-days');
+    });
+  });
+
+  for (const [locale, scheme, viewport] of [
+    ['zh-CN', 'dark', { width: 390, height: 844 }], ['zh-HK', 'light', { width: 844, height: 390 }], ['en-GB', 'dark', { width: 768, height: 1024 }], ['zh-CN', 'light', { width: 1400, height: 900 }],
+  ]) {
+    it(`fit a screen of ${viewport.width} by ${viewport.height} in ${locale}`, async () => {
+      await on.visit({ locale, scheme, viewport }, async (visitor) => {
+        const { page } = visitor;
+        await visitor.open(on.at('/signin'));
+        await page.locator('input[autocomplete=username]').fill(NAME);
+        await page.locator('input[type=password]').fill(PASSWORD);
+        await page.keyboard.press('Enter');
+        await page.locator('input[type=password]').waitFor({ state: 'detached' });
+        await visitor.open(on.at('/?symbol=9001.HK&ichimoku=9,26,52,26&supertrend=10,3&vma=5,10&atr=14'));
+        await drawn(page);
+        await says(page, 'ATR 14 ');
+        await frames(page);
+        await visitor.look(`studies-${viewport.width}-${viewport.height}`);
+        await page.keyboard.press('i');
+        await page.getByRole('dialog').waitFor();
+        await visitor.look(`studies-dialog-${viewport.width}-${viewport.height}`);
+      });
+    });
+  }
 
   it('that are invalid in an address are named, and the others shown', async () => {
     await atChart('/?symbol=CNDL.US&rsi=14&kdj=9&boll=20,2', async (page) => {

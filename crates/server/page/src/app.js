@@ -42,7 +42,7 @@ import { Search, listed } from './search.js';
 import { showMe, showPlace } from './shell.js';
 import { Sketching } from './sketching.js';
 import { Stream } from './stream.js';
-import { panesOf } from './study/settings.js';
+import { panesOf, roomOf } from './study/settings.js';
 import { Trades, arrowsOf } from './trades.js';
 import { rememberStudies, visitOf } from './visit.js';
 import { wire } from './wiring.js';
@@ -241,6 +241,7 @@ async function begun(mine) {
   if (chart) chart.clear();
   chart ??= makeChart();
   chart.setPanes(panesOf(view));
+  chart.setRoom(roomOf(view));
   draw();
   chart.setScale(view.compare ? 'percent' : view.scale);
   if (view.range) ranged.fit();
@@ -312,6 +313,7 @@ function mark() {
 /** Draws indicators and comparison, after loading their script if needed. */
 async function showExtras() {
   chart?.setPanes(panesOf(view));
+  chart?.setRoom(roomOf(view));
   chart?.setScale(view.compare ? 'percent' : view.scale);
   if (!extra.loaded && !wantsExtras(view)) return;
   const loaded = await extra.load();

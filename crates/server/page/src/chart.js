@@ -26,7 +26,7 @@ export class ChartView {
    */
   constructor(container, { tickText, crosshairText, volumeText, backdropOf, onLook, onMark, onPoint, onRange, onSize }) {
     Object.assign(this, { container, backdropOf, onLook, onPoint, onRange, onSize });
-    Object.assign(this, { candles: [], start: 0, end: 0, cursor: undefined, isByKeys: false, goal: undefined, panes: new Map() });
+    Object.assign(this, { candles: [], start: 0, end: 0, room: ROOM_RIGHT, cursor: undefined, isByKeys: false, goal: undefined, panes: new Map() });
     this.trades = { lines: [], arrows: [] };
     this.lines = [];
     /** Called when the library got other candles, or when the colours changed. */
@@ -223,6 +223,7 @@ export class ChartView {
     this.chart.clearCrosshairPosition();
     this.showTrades({ lines: [], arrows: [] });
     this.onLoaded();
+    this.future?.setData([]);
     this.volume?.setData([]);
     this.price.setData([]);
   }
@@ -236,15 +237,15 @@ export class ChartView {
   home() {
     const time = this.chart.timeScale();
     const count = this.candles.length;
-    const fitting = this.isWhole && count * SPACING < screen.width ? this.width() / (count + ROOM_RIGHT) : SPACING;
+    const fitting = this.isWhole && count * SPACING < screen.width ? this.width() / (count + this.room) : SPACING;
     const barSpacing = Math.min(Math.max(fitting, SPACING), SPACING_MAX);
-    time.applyOptions({ barSpacing, rightOffset: ROOM_RIGHT });
+    time.applyOptions({ barSpacing, rightOffset: this.room });
     this.price.priceScale().applyOptions({ autoScale: true });
     const isNew = this.end === 0;
     if (isNew || this.end < count) this.load(undefined);
-    time.scrollToPosition(ROOM_RIGHT, false);
+    time.scrollToPosition(this.room, false);
     this.goesTo(() => {
-      const to = this.candles.length - 1 + ROOM_RIGHT;
+      const to = this.candles.length - 1 + this.room;
       return { from: to - this.width() / barSpacing, to };
     });
   }
@@ -285,14 +286,14 @@ export class ChartView {
    */
   edge() {
     const last = this.candles.length - 1;
-    const right = Math.round(this.range()?.to ?? Infinity) - ROOM_RIGHT;
+    const right = Math.round(this.range()?.to ?? Infinity) - this.room;
     return Math.min(Math.max(right, 0), last);
   }
 
   /** Shows the candles from an index to the newest. */
   fitFrom(index) {
     this.price.priceScale().applyOptions({ autoScale: true });
-    const to = this.candles.length - 1 + ROOM_RIGHT;
+    const to = this.candles.length - 1 + this.room;
     // A day with few candles must not be stretched beyond the maximum width.
     const span = Math.max(to - index + 0.5, this.width() / SPACING_MAX);
     this.moveTo({ from: to - span, to });
@@ -308,7 +309,7 @@ export class ChartView {
     const span = Math.min(Math.max((to - from) / factor, SPAN_MIN), SPAN_MAX);
     const share = (anchor - from) / (to - from);
     // Never more empty space after the newest candle than at `home`.
-    const right = Math.min(anchor + span * (1 - share), Math.max(to, this.candles.length - 1 + ROOM_RIGHT));
+    const right = Math.min(anchor + span * (1 - share), Math.max(to, this.candles.length - 1 + this.room));
     this.moveTo({ from: right - span, to: right });
   }
 
@@ -328,7 +329,7 @@ export class ChartView {
     this.isByKeys = true;
     this.onLook(index);
     const span = to - from;
-    const left = index < from + 2 ? index - 4 : index > to - 1 ? index + ROOM_RIGHT - span : undefined;
+    const left = index < from + 2 ? index - 4 : index > to - 1 ? index + this.room - span : undefined;
     if (left !== undefined) {
       // A stationary crosshair would report each candle that moves under it.
       this.chart.clearCrosshairPosition();
@@ -366,6 +367,23 @@ export class ChartView {
       return [name, series];
     };
     this.panes = new Map(names.map(add));
+  }
+
+  /** Reserves space after the newest candle, at most a third of the width, and keeps the chart's end in view. */
+  setRoom(count) {
+    const room = count === 0 ? ROOM_RIGHT : Math.max(ROOM_RIGHT, Math.min(count + 1, Math.floor(this.width() / SPACING / 3)));
+    const [isAtEnd, moved] = [this.isAtEnd, room - this.room];
+    this.room = room;
+    if (!isAtEnd || moved === 0) return;
+    const { from, to } = this.range();
+    this.moveTo({ from: from + moved, to: to + moved });
+  }
+
+  /** Adds times to the axis after the newest candle. */
+  setFuture(walls) {
+    if (walls.length === 0 && !this.future) return;
+    this.future ??= this.addLine(CARRIER);
+    this.future.setData(walls.map((time) => ({ time })));
   }
 
   /**

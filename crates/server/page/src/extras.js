@@ -16,7 +16,7 @@ export class Extras {
    */
   constructor({ ask, current, set, search }) {
     Object.assign(this, { current, set, search });
-    this.studies = new Studies(current);
+    this.studies = new Studies(ask, current);
     this.compared = new Compared(ask, current, () => this.look(this.index));
   }
 

@@ -6,11 +6,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
 
+import { futureWalls } from '../src/study/future.js';
 import { bollinger, exponentialAverage, settledAfter } from '../src/study/averages.js';
 import { computed, settling } from '../src/study/compute.js';
 import { macd, relativeStrength, stochastic } from '../src/study/oscillators.js';
 import { STUDIES, STUDY_NAMES, numbersOf, settingOf } from '../src/study/settings.js';
 import { textOf, ticksOf } from '../src/study/ticks.js';
+import { superTrend } from '../src/study/trends.js';
 
 const ONE = 10n ** 60n;
 const big = (number) => BigInt(number) * ONE;
@@ -197,9 +199,63 @@ test('settings have one spelling, and invalid ones are rejected', () => {
   for (const [name, text] of [
     ['ma', ''], ['ma', '0'], ['ma', '501'], ['ma', '5,5'], ['ma', '1,2,3,4,5,6'], ['ma', '2.5'], ['ma', '-5'], ['ma', '5,'], ['ma', 'five'],
     ['boll', '20'], ['boll', '1,2'], ['boll', '20,0'], ['boll', '20,11'], ['boll', '20,2,1'], ['macd', '26,12,9'], ['macd', '12,26'],
+    ['vwap', '1'], ['obv', '14'], ['ichimoku', '9,26,52'], ['ichimoku', '9,26,52,101'], ['supertrend', '10'], ['supertrend', '10,0'], ['vma', '0'], ['atr', '1,2,3,4'],
     ['rsi', '1'], ['rsi', '2,3,4,5'], ['kdj', '9,3'],
   ]) assert.equal(settingOf(name, text), undefined, `${name}=${text}`);
   assert.deepEqual(numbersOf('20,2.5'), [20, 2.5]);
+});
+
+test('a SuperTrend of part of the history is that of the whole, or not there', () => {
+  const whole = superTrend(ticksOf(CANDLES), 3, 1.5, true);
+  let count = 0;
+  for (let start = 1; start < 100; start += 1) {
+    const part = superTrend(ticksOf(CANDLES.slice(start)), 3, 1.5, false);
+    for (const [at, value] of part.values.entries()) {
+      if (Number.isNaN(value)) continue;
+      count += 1;
+      assert.ok(Math.abs(value - whole.values[start + at]) < 0.01 && part.isDown[at] === whole.isDown[start + at], `${at} after ${start}: ${value} ${whole.values[start + at]} ${part.isDown[at]} ${whole.isDown[start + at]}`);
+    }
+  }
+  assert.ok(count > 3000, `${count} values`);
+});
+
+/** Candles at wall times, as far as the time axis reads them. */
+const candlesAt = (...times) => times.map((time) => ({ time: `${time}:00-05:00`, wall: Date.parse(`${time}Z`) / 1000, session: 0 }));
+const texts = (walls) => walls.map((wall) => new Date(wall * 1000).toISOString().slice(0, 16));
+const DAYS = { open: new Set(['2026-11-25', '2026-11-27', '2026-11-30']), half: new Set(['2026-11-27']), until: '2026-11-30' };
+
+test('the time axis after the newest candle skips nights, breaks, weekends and holidays, and ends half days early', () => {
+  const minutes = { name: '60m', family: 'clock' };
+  const seen = candlesAt('2026-11-24T09:30', '2026-11-24T12:30', '2026-11-24T13:30', '2026-11-24T15:30', '2026-11-25T09:30', '2026-11-25T12:30');
+  // Thanksgiving is a holiday, and the day after a half day.
+  assert.deepEqual(texts(futureWalls(seen, { period: minutes, market: 'US', days: DAYS }, 6)), [
+    '2026-11-25T13:30', '2026-11-25T15:30', '2026-11-27T09:30', '2026-11-27T12:30', '2026-11-30T09:30', '2026-11-30T12:30',
+  ]);
+  const day = { name: 'day', family: 'calendar' };
+  const daily = candlesAt('2026-11-25T00:00');
+  // After the end of the calendar every weekday counts.
+  assert.deepEqual(texts(futureWalls(daily, { period: day, market: 'US', days: DAYS }, 4)).map((text) => text.slice(0, 10)), ['2026-11-27', '2026-11-30', '2026-12-01', '2026-12-02']);
+  const next = (name, date) => texts(futureWalls(candlesAt(date), { period: { name, family: 'calendar' }, market: 'US', days: DAYS }, 2)).map((text) => text.slice(0, 10));
+  assert.deepEqual(next('week', '2026-12-28T00:00'), ['2027-01-04', '2027-01-11']);
+  assert.deepEqual(next('month', '2026-12-01T00:00'), ['2027-01-01', '2027-02-01']);
+  assert.deepEqual(next('quarter', '2026-10-01T00:00'), ['2027-01-01', '2027-04-01']);
+  assert.deepEqual(next('year', '2026-01-01T00:00'), ['2027-01-01', '2028-01-01']);
+  assert.deepEqual(futureWalls([], { period: day, market: 'US', days: DAYS }, 4), []);
+});
+
+test('a VWAP begins with each trading day, without a first day that may be incomplete, and a day has none', () => {
+  const times = ['2026-11-24T15:58', '2026-11-24T15:59', '2026-11-25T09:30', '2026-11-25T09:31', '2026-11-25T09:32'];
+  const candles = candlesAt(...times).map((candle, at) => {
+    const text = { high: `${12 + at}.00`, low: `${9 + at}.00`, close: `${11 + at}.00` };
+    return { ...candle, text, high: 12 + at, low: 9 + at, close: 11 + at, volume: [10, 30, 0, 100, 300][at] };
+  });
+  const vwap = (period, isWhole) => {
+    const [{ lines: [line] }] = computed(candles, { vwap: 'on', period }, isWhole);
+    return line && Array.from(line.values, (value, at) => (Number.isNaN(value) ? '–' : line.textAt(at)));
+  };
+  assert.deepEqual(vwap('1m', true), ['10.67', '11.42', '–', '13.67', '14.42']);
+  assert.deepEqual(vwap('1m', false), ['–', '–', '–', '13.67', '14.42']);
+  assert.equal(vwap('day', true), undefined);
 });
 
 test('ticks after an older page is prepended are the same as those of the whole list', () => {

@@ -75,7 +75,7 @@ export const documents = {
   range_5y_long: ['Five years', '五年', '五年'],
   range_all_long: ['The whole history', '自上市以来', '自上市以來'],
   studies: ['Indicators', '指标', '指標'],
-  studies_long: ['Averages, bands, MACD, RSI, KDJ', '均线、布林带、MACD、RSI、KDJ', '均線、保歷加、MACD、RSI、KDJ'],
+  studies_long: ['Averages, bands, VWAP, MACD, RSI, KDJ …', '均线、布林带、VWAP、MACD、RSI、KDJ……', '均線、保歷加、VWAP、MACD、RSI、KDJ……'],
   compare: ['Compare', '对比', '對比'],
   compare_long: ['With up to four other securities', '与最多四只证券对比', '與最多四隻證券對比'],
   scale: ['Scale', '坐标', '座標'],

@@ -18,6 +18,9 @@ export function movingAverage(values, length) {
  */
 export const exponentialAverage = (values, length) => smoothed(values, length, 2, length + 1);
 
+/** Wilder's average: the weight of a new value is 1 / length. */
+export const wilderAverage = (values, length) => smoothed(values, length, 1, length);
+
 /** Exponential average with weight `share` / `whole`. Values may start with NaN. */
 function smoothed(values, length, share, whole) {
   const out = new Float64Array(values.length).fill(NaN);

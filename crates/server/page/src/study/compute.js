@@ -1,9 +1,13 @@
 // Every indicator of a view as columns, one value for each candle: numbers to draw, and texts.
 
+import { shortNumber } from '../amounts.js';
+import { periodNamed } from '../periods.js';
 import { bollinger, exponentialAverage, movingAverage, settledAfter } from './averages.js';
 import { macd, relativeStrength, stochastic } from './oscillators.js';
 import { STUDY_NAMES, numbersOf } from './settings.js';
 import { textOf, ticksOf } from './ticks.js';
+import { averageTrueRange, ichimoku, rangeSettledAfter, superTrend } from './trends.js';
+import { onBalance, volumeWeighted, volumesOf } from './volumes.js';
 
 /** Decimals of indicators from 0 to 100. */
 const SHARE_SCALE = 2;
@@ -16,6 +20,12 @@ const SETTLES = {
   boll: () => 0,
   macd: ([, slow, signal]) => exponential(slow) + exponential(signal),
   rsi: (lengths) => Math.max(...lengths.map((length) => settledAfter(1, length) + length + 1)),
+  vwap: () => 0,
+  ichimoku: () => 0,
+  supertrend: ([length]) => rangeSettledAfter(length),
+  vma: () => 0,
+  atr: (lengths) => Math.max(...lengths.map(rangeSettledAfter)),
+  obv: () => 0,
   kdj: ([length, smoothK, smoothD]) => length + settledAfter(1, smoothK) + settledAfter(1, smoothD),
 };
 
@@ -40,6 +50,29 @@ const LINES = {
     const { k, d, j } = stochastic(ticks, ...numbers);
     return shares([['K', k], ['D', d], ['J', j]]);
   },
+  // A day has one value, at its end: nothing to draw.
+  vwap: (ticks, _, { candles, isClock, reachesBeginning }) => {
+    if (!isClock) return [];
+    const { values, parts } = volumeWeighted(candles, ticks, reachesBeginning);
+    const lines = prices(ticks.scale, [['VWAP', values]]);
+    lines[0].parts = parts;
+    return lines;
+  },
+  ichimoku: (ticks, numbers) => {
+    const { conversion, base, fast, slow, lagging } = ichimoku(ticks, ...numbers);
+    const lines = prices(ticks.scale, [['Tenkan', conversion], ['Kijun', base], ['Span A', fast], ['Span B', slow], ['Chikou', lagging]]);
+    lines[2].filledTo = lines[3];
+    return lines;
+  },
+  supertrend: (ticks, [length, width], { reachesBeginning }) => {
+    const { values, isDown } = superTrend(ticks, length, width, reachesBeginning);
+    const lines = prices(ticks.scale, [['SuperTrend', values]]);
+    Object.assign(lines[0], { isDown, parts: isDown });
+    return lines;
+  },
+  vma: (_, lengths, { volumes }) => amounts(lengths.map((length) => [`VMA ${length}`, movingAverage(volumes, length)])),
+  atr: (ticks, lengths) => prices(ticks.scale, lengths.map((length) => [`ATR ${length}`, averageTrueRange(ticks, length)]), 1),
+  obv: (ticks, _, { volumes }) => amounts([['OBV', onBalance(ticks, volumes)]]),
 };
 
 /**
@@ -50,6 +83,8 @@ const prices = (scale, columns, more = 0) =>
 
 const shares = (columns) =>
   columns.map(([label, values]) => ({ label, values, size: 1, textAt: (at) => textOf(values[at] * 10 ** SHARE_SCALE, SHARE_SCALE) }));
+
+const amounts = (columns) => columns.map(([label, values]) => ({ label, values, size: 1, format: shortNumber, textAt: (at) => shortNumber(values[at]) }));
 
 /** How many candles before the first visible one the indicators of the view depend on. */
 export function settling(view) {
@@ -63,9 +98,12 @@ export function settling(view) {
  */
 export function computed(candles, view, reachesBeginning) {
   const ticks = ticksOf(candles);
-  return STUDY_NAMES.filter((name) => view[name]).map((name) => {
+  const names = STUDY_NAMES.filter((name) => view[name]);
+  const volumes = names.some((name) => ['vma', 'obv'].includes(name)) ? volumesOf(candles) : undefined;
+  const isClock = periodNamed(view.period)?.family === 'clock';
+  return names.map((name) => {
     const numbers = numbersOf(view[name]);
-    const lines = LINES[name](ticks, numbers);
+    const lines = LINES[name](ticks, numbers, { candles, volumes, isClock, reachesBeginning });
     const hidden = reachesBeginning ? 0 : Math.min(SETTLES[name](numbers), candles.length);
     if (hidden > 0) for (const { values } of lines) values.fill(NaN, 0, hidden);
     return { name, setting: view[name], lines };

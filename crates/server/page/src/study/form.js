@@ -31,18 +31,19 @@ export function openStudies(view, set) {
 function row(name, setting, set, said) {
   const { usual } = STUDIES[name];
   const tick = el('input', { type: 'checkbox', checked: setting !== undefined, onchange: () => send() });
-  const numbers = el('input', {
+  const numbers = STUDIES[name].isPlain ? undefined : el('input', {
     type: 'text', inputmode: 'decimal', value: setting ?? usual, 'aria-label': phrase('numbers_of', phrase(name)), autocomplete: 'off', onchange: () => {
       tick.checked = true;
       send();
     },
   });
   const send = () => {
+    if (!numbers) return set({ [name]: tick.checked ? usual : undefined });
     const found = settingOf(name, numbers.value);
     numbers.setAttribute('aria-invalid', String(found === undefined));
     said.textContent = found === undefined ? phrase('wrong', phrase(`${name}_rule`)) : '';
     if (found) numbers.value = found;
     if (found || !tick.checked) set({ [name]: tick.checked ? found : undefined });
   };
-  return el('div', { class: 'study-row' }, el('label', { class: 'tick' }, tick, el('span', {}, phrase(name))), numbers);
+  return el('div', { class: 'study-row' }, el('label', { class: 'tick' }, tick, el('span', {}, phrase(name))), numbers ?? '');
 }

@@ -3,6 +3,7 @@
 // candles.
 
 const GUIDE_DASH = [4, 4];
+const CLOUD_ALPHA = 0.14;
 /** The library's constant for a logarithmic scale. */
 const LOGARITHMIC = 1;
 
@@ -65,6 +66,7 @@ export class Lines {
         context.stroke();
       }
       context.setLineDash([]);
+      for (const line of lines) if (line.filledTo) paintBetween(place, line, line.filledTo);
       for (const line of lines) (line.isBars ? paintBars : paintLine)(place, line, colours);
     });
   }
@@ -91,7 +93,37 @@ function ends({ range, start }, values) {
   return { first: Math.max(Math.floor(range.from) - 1 + start, 0), last: Math.min(Math.ceil(range.to) + 1 + start, values.length - 1) };
 }
 
-function paintLine(place, { values, size, colour }) {
+/** The area between two lines, in the colour of the upper one. */
+function paintBetween(place, one, other) {
+  const { context, down, start, height, xOf } = place;
+  const { first, last } = ends(place, one.values);
+  context.save();
+  context.globalAlpha = CLOUD_ALPHA;
+  const paint = (points, colour) => {
+    if (points.length < 2) return;
+    context.fillStyle = colour;
+    context.beginPath();
+    for (const [x, y] of points) context.lineTo(x, y);
+    for (const [x, , y] of points.reverse()) context.lineTo(x, y);
+    context.fill();
+  };
+  let [points, colour] = [[], undefined];
+  for (let at = first; at <= last; at += 1) {
+    const [above, below] = [one, other].map(({ values, size }) => height(values[at] / size) * down);
+    const next = Number.isNaN(above + below) ? undefined : above <= below ? one.colour : other.colour;
+    const point = [xOf(at - start), above, below];
+    // The lines cross between two candles: the area up to the second one has the colour of the first.
+    if (next && colour) points.push(point);
+    if (next === colour) continue;
+    paint(points, colour);
+    [points, colour] = [next ? [point] : [], next];
+  }
+  paint(points, colour);
+  context.restore();
+}
+
+/** `parts` changes where the line ends and another one begins, which `colours` may distinguish. */
+function paintLine(place, { values, size, colour, parts, colours }) {
   const { context, down, start, height, xOf } = place;
   const { first, last } = ends(place, values);
   context.strokeStyle = colour;
@@ -99,9 +131,16 @@ function paintLine(place, { values, size, colour }) {
   context.lineJoin = 'round';
   context.beginPath();
   let isDrawing = false;
+  let part;
   for (let at = first; at <= last; at += 1) {
     const y = height(values[at] / size) * down;
     const hasPlace = !Number.isNaN(y);
+    if (parts && parts[at] !== part) {
+      context.stroke();
+      context.beginPath();
+      context.strokeStyle = colours?.[parts[at]] ?? colour;
+      [part, isDrawing] = [parts[at], false];
+    }
     if (hasPlace && isDrawing) context.lineTo(xOf(at - start), y);
     else if (hasPlace) context.moveTo(xOf(at - start), y);
     isDrawing = hasPlace;

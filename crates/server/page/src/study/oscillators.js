@@ -72,7 +72,7 @@ export function stochastic({ high, low, close }, length, smoothK, smoothD) {
  * The maximum of the last `length` values, or with -1 the minimum, in one pass: a monotonic queue
  * of indexes in a ring buffer, since it never has more than `length` entries.
  */
-function extremes(values, length, sign) {
+export function extremes(values, length, sign) {
   const out = new Float64Array(values.length);
   const ring = new Int32Array(length + 1);
   const size = length + 1;
