@@ -26,7 +26,7 @@
 //! commands share the general limit ([`CallRule`], `calls.rs`), which [`Access::admit_call`] checks
 //! before anything else.
 //!
-//! Watchlists are in `watchlist.rs`.
+//! Watchlists are in `watchlist.rs`, saved layouts of the chart page in `layouts.rs`.
 
 mod access;
 mod account;
@@ -49,6 +49,7 @@ mod ingest_symbols;
 mod inputs;
 mod judge;
 mod keys;
+mod layouts;
 mod level;
 mod limits;
 mod mirrors;
@@ -99,6 +100,7 @@ pub use health::{DatabaseState, GRACE_DEFAULT};
 pub use identify::Recognized;
 pub use ingest_symbols::{IngestSymbols, ParseIngestSymbolsError, SymbolPattern};
 pub use inputs::{REPORT_BYTES_MAX, REPORT_ROWS_MAX, ReportError, Table};
+pub use layouts::{LAYOUT_QUERY_MAX, LAYOUTS_MAX, LayoutError, LayoutName};
 pub use level::{Grounds, Hkd, Ladder, Level, MonthOrders, Reason, Source, Step, StepChange, Worth};
 pub use mirrors::MirrorStep;
 pub use oauth::{
@@ -127,8 +129,8 @@ pub use sign_on::{SignedOn, SlotLocation};
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
 pub use standing::{LevelsFrom, Outlook, ParseLevelsFromError, Standing};
 pub use store::{
-    AccountId, AuditFilter, AuditId, AuditRow, Fit, FollowedSecurity, NodeRow, Reserved, Revocation,
-    SlotEnding, TallyDays, WatchlistGroup, WatchlistId, Watchlists,
+    AccountId, AuditFilter, AuditId, AuditRow, Fit, FollowedSecurity, LayoutRow, NodeRow, Reserved,
+    Revocation, SlotEnding, TallyDays, WatchlistGroup, WatchlistId, Watchlists,
 };
 pub use time::{Moment, Month, ParseInstantError, Present, parse_instant};
 pub use usage::{Preview, Quota, Usage};

@@ -65,10 +65,10 @@ pub use engine::{Address, AddressError, StoreError, StoreUrl, waiting_at_most, w
 pub use engine::{Depth, FINDINGS_MAX};
 pub use ids::{AccountId, Hash, WorldId};
 pub use social::{
-    ALERT_FIRINGS_MAX, AlertFiring, AlertId, AlertRow, AlertSeen, FollowedSecurity, Hiding, NewAlert,
-    NewReply, NewTopic, PageOf, RECENT_TOPICS_MAX, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow,
-    TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup, WatchlistId, WatchlistIds,
-    Watchlists,
+    ALERT_FIRINGS_MAX, AlertFiring, AlertId, AlertRow, AlertSeen, FollowedSecurity, Hiding, LayoutRow,
+    LayoutWrites, NewAlert, NewReply, NewTopic, PageOf, RECENT_TOPICS_MAX, ReplyHistory, ReplyId, ReplyOrder,
+    ReplyOutcome, ReplyRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup,
+    WatchlistId, WatchlistIds, Watchlists,
 };
 pub use survey::{
     Archiving, ConnectionCount, HostSurvey, Occupancy, Replication, Scratch, ServerFacts, occupancy, survey,

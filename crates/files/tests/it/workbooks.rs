@@ -135,7 +135,8 @@ fn cells_of_every_kind_are_read_with_the_line_numbers_of_the_sheet() {
 fn cells_without_names_keep_their_columns_after_an_empty_cell() {
     let mut header = HEADER.to_vec();
     header.push("turnover");
-    let cells = ["2026-11-09", "1", "2", "1", "2"].map(|text| format!("<c t=\"str\"><v>{text}</v></c>")).concat();
+    let cells =
+        ["2026-11-09", "1", "2", "1", "2"].map(|text| format!("<c t=\"str\"><v>{text}</v></c>")).concat();
     let rows = row(1, &header) + &format!("<row r=\"2\">{cells}<c/><c><v>700</v></c></row>");
     let text = listing(&mut candles("AAPL.US.xlsx", &with_rows(&rows, &[]), &options()));
     assert!(text.contains(" 2.000000 0 700.000 -\n") || text.contains("volume is empty"), "{text}");

@@ -19,6 +19,7 @@ mod framing;
 mod grid;
 mod in_process;
 mod ingest;
+mod layouts;
 #[cfg(test)]
 mod live_tests;
 mod not_offered;

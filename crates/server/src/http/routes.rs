@@ -9,15 +9,15 @@ use percent_encoding::percent_decode_str;
 
 use super::not_offered::{self, MissingFeature};
 use super::{
-    account, admin, alerts, asset, content, data, document, drawings, grid, ingest, oauth, quote, statement,
-    trade, udf, uploads, watch, watchlist, worlds,
+    account, admin, alerts, asset, content, data, document, drawings, grid, ingest, layouts, oauth, quote,
+    statement, trade, udf, uploads, watch, watchlist, worlds,
 };
 use crate::kit::{CredentialTerms, Home, PathValue, Row};
 use crate::metrics::Task;
 use crate::pages;
 
 /// The endpoint groups. SDK endpoints that are not offered are in `not_offered.rs`.
-pub(super) const GROUPS: [&[Row]; 20] = [
+pub(super) const GROUPS: [&[Row]; 21] = [
     watch::ROUTES,
     document::ROUTES,
     oauth::ROUTES,
@@ -29,6 +29,7 @@ pub(super) const GROUPS: [&[Row]; 20] = [
     watchlist::ROUTES,
     alerts::ROUTES,
     drawings::ROUTES,
+    layouts::ROUTES,
     admin::ROUTES,
     quote::ROUTES,
     trade::ROUTES,

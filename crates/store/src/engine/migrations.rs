@@ -74,6 +74,14 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         oldest: 16,
         replaces: &[],
     },
+    Migration {
+        version: 18,
+        name: "layouts",
+        sqlite: include_str!("../../migrations/sqlite/accounts-18-layouts.sql"),
+        postgres: include_str!("../../migrations/postgres/accounts-18-layouts.sql"),
+        oldest: 16,
+        replaces: &[],
+    },
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

@@ -1,6 +1,7 @@
-//! Watchlists, alerts, drawings and community tables of the accounts database.
+//! Watchlists, alerts, drawings, chart layouts and community tables of the accounts database.
 
 pub use alerts::{ALERT_FIRINGS_MAX, AlertFiring, AlertId, AlertRow, AlertSeen, NewAlert};
+pub use layouts::{LayoutRow, LayoutWrites};
 pub use topic_rows::{
     Hiding, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, TopicId,
     TopicRow, TopicTarget, VisibilityOutcome,
@@ -10,6 +11,7 @@ pub use watchlists::{FollowedSecurity, WatchlistGroup, WatchlistId, WatchlistIds
 
 mod alerts;
 mod drawings;
+mod layouts;
 mod topic_rows;
 mod topics;
 mod watchlists;

@@ -25,6 +25,8 @@ mod checks;
 mod ingest;
 #[path = "../suite/journals.rs"]
 mod journals;
+#[path = "../suite/layouts.rs"]
+mod layouts;
 #[path = "../suite/ledger.rs"]
 mod ledger;
 #[path = "../suite/margins.rs"]

@@ -15,6 +15,7 @@ mod background;
 mod blocks;
 mod checks;
 mod journals;
+mod layouts;
 mod ledger;
 mod margins;
 mod mirrors;

@@ -6,6 +6,7 @@ mod dashboard;
 mod document;
 mod ingest;
 mod inventory;
+mod layouts;
 mod mirrors;
 mod not_offered;
 mod oauth;
