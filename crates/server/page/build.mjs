@@ -23,6 +23,9 @@ const ORDERS_MAX = 18 * 1024;
 /** Of the script that only charts with drawings or alerts load. */
 const SKETCH_MAX = 12 * 1024;
 
+/** Of the script that only pages with several charts load. */
+const LAYOUTS_MAX = 18 * 1024;
+
 await rm(OUT, { recursive: true, force: true });
 const options = {
   bundle: true,
@@ -49,6 +52,8 @@ await build({ ...options, entryPoints: { replay: 'src/replay/bar.js' }, format: 
 await build({ ...options, entryPoints: { orders: 'src/orders/orders.js' }, format: 'esm' });
 // Drawings and alerts: on demand, or where the account or the address has drawings.
 await build({ ...options, entryPoints: { sketch: 'src/sketch/sketch.js' }, format: 'esm' });
+// Charts side by side and saved layouts: on demand, or where the address has several charts.
+await build({ ...options, entryPoints: { layouts: 'src/layouts/layouts.js' }, format: 'esm' });
 // The upload form that the empty chart page shows.
 await build({ ...options, entryPoints: { uploads: 'src/dashboard/uploads.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { dashboard: 'src/dashboard.js' }, format: 'esm' });
@@ -101,6 +106,7 @@ async function weigh() {
     console.log(`${path.basename(page)}: ${(total / 1024).toFixed(1)} KiB compressed (${names.map((name) => `${name} ${sizes[name]}`).join(', ')})`);
     if (total > WEIGHT_MAX) throw new Error(`${page} weighs ${total} bytes, more than ${WEIGHT_MAX}`);
   }
-  if (sizes['sketch.js'] > SKETCH_MAX) throw new Error(`sketch.js weighs ${sizes['sketch.js']} bytes, more than ${SKETCH_MAX}`);
-  if (sizes['orders.js'] > ORDERS_MAX) throw new Error(`orders.js weighs ${sizes['orders.js']} bytes, more than ${ORDERS_MAX}`);
+  for (const [name, most] of [['orders.js', ORDERS_MAX], ['sketch.js', SKETCH_MAX], ['layouts.js', LAYOUTS_MAX]]) {
+    if (sizes[name] > most) throw new Error(`${name} weighs ${sizes[name]} bytes, more than ${most}`);
+  }
 }

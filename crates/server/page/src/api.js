@@ -80,12 +80,11 @@ async function send(path, { method = 'GET', body, signal, csrfToken, isDocument 
   return { data: envelope.data, quota: quotaOf(response.headers) };
 }
 
-/** Returns the response that early.js requested, once; a second call sends a new request. */
+/** Returns a response that early.js requested, once; a second call sends a new request. */
 function takeEarly(path) {
-  const early = globalThis.chandlerEarly;
-  if (early?.path !== path) return undefined;
-  globalThis.chandlerEarly = undefined;
-  return early.answer;
+  const early = globalThis.chandlerEarly ?? [];
+  const at = early.findIndex((one) => one.path === path);
+  return at < 0 ? undefined : early.splice(at, 1)[0].answer;
 }
 
 let known;

@@ -12,6 +12,7 @@ import { behind } from './behind.js';
 import { Beside } from './beside.js';
 import { indexOfWall } from './candles.js';
 import { ChartView } from './chart.js';
+import { Charts } from './charts.js';
 import { showControls, showRange, showStored } from './controls.js';
 import { DateBox } from './datebox.js';
 import { decimalsOf } from './decimal.js';
@@ -108,6 +109,7 @@ const news = new News(ask, { current, take, draw, open, onRefused: notTaken });
 const follow = new Follow({ isInWorld: WORLD !== undefined, current, redraw: () => news.redraw(), pull: () => followClock() });
 const ranged = new Ranged(current, pager);
 const extra = new Extra({ ask, current, set: alter, search: listed });
+const charts = new Charts({ ask, stream, ChartView, current, swap, alter, visit, search: listed, failed: () => note(shared('gone')) });
 const boxes = { input: byId('symbol'), list: byId('found'), status: byId('found-none') };
 const search = new Search(boxes, (symbol) => change({ symbol, before: undefined }));
 const dateBox = new DateBox(byId('go'), (before) => change({ before, range: undefined }));
@@ -184,7 +186,10 @@ const makeChart = () =>
     },
     volumeText: shortNumber,
     backdropOf: backdrop,
-    onLook: look,
+    onLook: (index) => {
+      look(index);
+      charts.loaded?.look(undefined, index);
+    },
     onMark: ({ index }) => looking.explain(index),
     onPoint: (point) => ordering.point(point),
     onRange: (range) => {
@@ -199,27 +204,29 @@ const period = () => periodNamed(view.period);
 const place = () => ({ symbol: view.symbol, here: whereIAm() });
 const isCost = (error) => error.name === 'Refused' && adviceFor(error, place()).costs === true;
 
-async function open() {
+async function open(given) {
   leave();
+  charts.sync();
   beside.side?.leaveFor(view.symbol);
   search.set(view.symbol, view.symbol ?? lost);
   showControls(view, facts.of(view.symbol));
   // The newest candles get their date after they are painted: an empty box would shift the layout.
   if (view.before) dateBox.show(view.before);
-  const mine = new Feed(view, ask, chosen === view.symbol);
+  const mine = given?.feed ?? new Feed(view, ask, chosen === view.symbol);
   feed = mine;
-  notice('loading', undefined, view.symbol);
+  mine.view = view;
+  if (!given?.feed) notice('loading', undefined, view.symbol);
   showReadOut(undefined);
   if (!facts.of(view.symbol)) showNames(undefined);
   try {
-    await mine.open();
+    if (!given?.feed) await mine.open();
   } catch (error) {
     if (feed !== mine) return;
     return isOfAnotherStore(error) ? suggest() : refused(error);
   }
   if (feed !== mine) return;
   if (mine.candles.length === 0) return nothing();
-  await begun(mine);
+  await begun(mine, given?.range);
 }
 
 /** The remembered security may have been removed, or may be from another server at this address. */
@@ -236,7 +243,7 @@ function suggest() {
  * Shows a feed that has candles. Everything else waits for this: only then does the library know
  * the visible range.
  */
-async function begun(mine) {
+async function begun(mine, range) {
   notice(undefined);
   if (chart) chart.clear();
   chart ??= makeChart();
@@ -244,7 +251,8 @@ async function begun(mine) {
   chart.setRoom(roomOf(view));
   draw();
   chart.setScale(view.compare ? 'percent' : view.scale);
-  if (view.range) ranged.fit();
+  if (range) chart.moveTo(range);
+  else if (view.range) ranged.fit();
   remember('symbol', view.symbol);
   // An automatic choice is written to the address only once it is shown: a reload must not treat it
   // as the user's choice.
@@ -252,11 +260,13 @@ async function begun(mine) {
   chosen = view.symbol;
   await nextPicture();
   performance.mark('chandler:painted');
+  // Everything else would hold up the charts beside this one.
+  await charts.painted();
   if (feed !== mine) return;
   pager.watch(mine);
   pager.seen(chart.range());
   look(chart.cursor);
-  if (view.range) ranged.reach();
+  if (view.range && !range) ranged.reach();
   showExtras();
   const found = await facts.load(mine.view.symbol);
   if (feed !== mine) return;
@@ -302,6 +312,7 @@ function draw() {
   showQuota(WORLD ? undefined : feed.quota);
   drawTrades();
   extra.loaded?.show();
+  charts.loaded?.draw();
 }
 
 /** Assigns corporate actions to candles. */
@@ -405,6 +416,21 @@ function alter(what) {
   rememberStudies(view);
   showControls(view, facts.of(view.symbol));
   if (chart && feed?.candles.length > 0) showExtras();
+}
+
+/** Shows the view of another chart, which becomes the focused one, with its candles if they are known. */
+function swap({ view: next, feed: given, range, beside }) {
+  view = { ...next, beside, world: view.world };
+  chosen = view.symbol;
+  note('');
+  writeAddress(view);
+  open({ feed: given, range });
+}
+
+/** Opens a saved layout. */
+function visit(query) {
+  history.pushState(null, '', formatLink({ ...parseLink(`?${query}`).view, world: WORLD }));
+  goBack();
 }
 
 /** Called after the back button. */
@@ -606,6 +632,7 @@ async function begin() {
 /** Clears the previous view. */
 function close() {
   leave();
+  charts.sync();
   feed = undefined;
   stream.want('chart', []);
   beside.side?.leaveFor(undefined);
@@ -619,7 +646,9 @@ readAddress();
 wire(
   {
     alter, beginning, choose, chooseRange, goBack, newest, openExtra, panel, order: openOrder,
-    again: () => { facts.forget(); begin(); },
+    again: () => { facts.forget(); begin(); charts.loaded?.again(); },
+    layouts: () => charts.open(),
+    step: (by) => charts.loaded?.step(by),
     replay: () => replayer.toggle(),
     draw: () => sketching.toggle(),
     goTo: () => dateBox.focus(),

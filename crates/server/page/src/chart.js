@@ -341,6 +341,18 @@ export class ChartView {
     this.looking = requestAnimationFrame(() => this.chart.setCrosshairPosition(candle.close, candle.wall, this.price));
   }
 
+  /** Shows the crosshair at a candle, if it is visible; without one, hides it. */
+  point(index) {
+    const [candle, range] = [this.candles[index], this.range()];
+    const isVisible = candle !== undefined && range !== undefined && index >= Math.floor(range.from) && index <= Math.ceil(range.to);
+    if (isVisible) this.chart.setCrosshairPosition(candle.close, candle.wall, this.price);
+    else this.chart.clearCrosshairPosition();
+    // The library only reports pointer moves.
+    this.isByKeys = false;
+    this.cursor = isVisible ? index : undefined;
+    this.onLook(this.cursor);
+  }
+
   clearLook() {
     cancelAnimationFrame(this.looking);
     this.chart.clearCrosshairPosition();

@@ -71,6 +71,12 @@ export class Feed {
     return candlesticks.map(candleOf).at(0);
   }
 
+  /** The same candles, for another chart: closing the one does not close the other. */
+  copy() {
+    const { candles, cursor, reachesBeginning, reachesNow, quota } = this;
+    return Object.assign(new Feed(this.view, this.ask, this.isChosen), { candles, cursor, reachesBeginning, reachesNow, quota });
+  }
+
   close() {
     this.abort.abort();
   }

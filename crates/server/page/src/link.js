@@ -42,8 +42,17 @@ export const DEFAULTS = Object.freeze({
   draw: undefined,
   range: undefined,
   before: undefined,
+  beside: undefined,
   world: undefined,
 });
+
+/** The place of the focused chart among the charts of a page. */
+export const FOCUS = '*';
+/** How many other charts there may be: two or four in all. */
+const BESIDE_COUNTS = [1, 3];
+const BESIDE_MAX = 1500;
+/** What the address has once for the page, and a layout does not have. */
+const OF_PAGE = ['beside', 'before', 'world'];
 
 const SHOWN_MAX = 40;
 
@@ -78,6 +87,7 @@ export function parseLink(search) {
   });
   take('draw', (text) => (DRAWN.test(text) ? text : undefined));
   take('range', (text) => RANGE_NAMES.find((range) => range === text));
+  take('beside', (text) => besideOf(text)?.map((one) => (one ? cellText(one) : FOCUS)).join('!'));
   take('before', (text) => (BEFORE.test(text) ? text : undefined));
   // A range without a period chooses it. What is stored is not known yet.
   if (view.range && !view.before && !given.get('period')) [view.period] = RANGE_PERIODS[view.range];
@@ -96,12 +106,48 @@ export function comparedOf(texts, symbol) {
   return { compared: taken.length > 0 ? taken.join(',') : undefined, others };
 }
 
+/** The parameters of a view that differ from the defaults. */
+const said = (view) => Object.keys(DEFAULTS).filter((name) => view[name] !== undefined && view[name] !== DEFAULTS[name]);
+
+// Some punctuation is legal in a query and keeps times and lists readable; URLSearchParams would
+// escape it.
+const LEGAL = { '%3A': ':', '%2C': ',', '%3B': ';', '%3D': '=' };
+const queryOf = (view, names) => names.map((name) => `${name}=${encodeURIComponent(view[name]).replace(/%(?:3A|2C|3B|3D)/g, (code) => LEGAL[code])}`).join('&');
+
 export function formatLink(view) {
-  const said = Object.keys(DEFAULTS).filter((name) => view[name] !== undefined && view[name] !== DEFAULTS[name]);
-  // Colons and commas are legal in a query and keep times and lists readable; URLSearchParams would
-  // escape them.
-  const pairs = said.map((name) => `${name}=${encodeURIComponent(view[name]).replaceAll('%3A', ':').replaceAll('%2C', ',')}`);
-  return addressOf(pairs.length > 0 ? `/?${pairs.join('&')}` : '/');
+  const query = queryOf(view, said(view));
+  return addressOf(query ? `/?${query}` : '/');
+}
+
+/** The query of a layout: it opens at the newest candles. */
+export const layoutQuery = (view) => queryOf(view, said(view).filter((name) => name === 'beside' || !OF_PAGE.includes(name)));
+
+/**
+ * The charts of a page, as listed in an address: `*!CNDL.US;period=5m` is the focused chart and one to
+ * its right. Views, and undefined for the focused one; undefined if the list is invalid.
+ */
+export function besideOf(text) {
+  const parts = text.slice(0, BESIDE_MAX + 1).split('!');
+  const others = parts.filter((part) => part !== FOCUS);
+  if (!BESIDE_COUNTS.includes(others.length) || text.length > BESIDE_MAX || parts.length > others.length + 1) return undefined;
+  const all = parts.length > others.length ? parts : [FOCUS, ...parts];
+  const views = all.map((part) => (part === FOCUS ? FOCUS : viewOf(part)));
+  return views.includes(undefined) ? undefined : views.map((view) => (view === FOCUS ? undefined : view));
+}
+
+function viewOf(part) {
+  const [symbol, ...settings] = part.split(';');
+  const given = new URLSearchParams(settings.join('&'));
+  for (const name of OF_PAGE) given.delete(name);
+  given.set('symbol', symbol);
+  const { view } = parseLink(`?${given}`);
+  return view.symbol ? view : undefined;
+}
+
+/** A chart in the list of an address. */
+export function cellText(view) {
+  const names = said(view).filter((name) => name !== 'symbol' && !OF_PAGE.includes(name));
+  return [view.symbol, ...names.map((name) => `${name}=${view[name]}`)].join(';');
 }
 
 /** A typed symbol in the spelling of the service; undefined if it is invalid. */

@@ -22,7 +22,13 @@ const NAMES = [
   'study-5',
 ];
 
+/** The last palette: charts side by side have the same. */
+let last = { key: '', palette: undefined };
+
 export function readPalette() {
+  const { theme, rise } = document.documentElement.dataset;
+  const key = `${theme} ${rise} ${matchMedia('(prefers-color-scheme: dark)').matches}`;
+  if (last.key === key) return last.palette;
   // All probes are inserted before the first one is read, so that styles are computed once.
   const probes = NAMES.map((name) => {
     const probe = document.createElement('span');
@@ -33,6 +39,7 @@ export function readPalette() {
   document.body.append(...probes);
   const palette = Object.fromEntries(NAMES.map((name, at) => [name, getComputedStyle(probes[at]).color]));
   for (const probe of probes) probe.remove();
+  last = { key, palette };
   return palette;
 }
 

@@ -25,7 +25,7 @@ export function wire(does, now) {
   wireKeys(does, now, restyled);
 }
 
-function wireControls({ choose, alter, chooseRange, newest, openExtra, order, replay }) {
+function wireControls({ choose, alter, chooseRange, newest, openExtra, order, replay, layouts }) {
   const controls = byId('controls');
   controls.addEventListener('change', ({ target }) => {
     if (target.type === 'radio') choose(target.name, target.value);
@@ -40,6 +40,7 @@ function wireControls({ choose, alter, chooseRange, newest, openExtra, order, re
   byId('ranges').addEventListener('click', ({ target }) => target.dataset.range && chooseRange(target.dataset.range));
   for (const [id, way] of Object.entries(WAYS)) byId(id).addEventListener('click', () => openExtra(way));
   byId('replay-open').addEventListener('click', replay);
+  byId('layouts-open').addEventListener('click', layouts);
   byId('full').addEventListener('click', toggleFull);
   watchFull();
   byId('newest').addEventListener('click', newest);
@@ -50,7 +51,7 @@ function wireControls({ choose, alter, chooseRange, newest, openExtra, order, re
   byId('help-open').addEventListener('click', () => byId('help').showModal());
 }
 
-function wireKeys({ choose, alter, chooseRange, newest, beginning, openExtra, panel, goTo, replay, draw, again }, now, restyled) {
+function wireKeys({ choose, alter, chooseRange, newest, beginning, openExtra, panel, goTo, replay, draw, again, layouts, step }, now, restyled) {
   const chart = (what) => (event) => now().chart && what(now().chart, event);
   const cycle = (step) => choose('period', stepPeriod(now().view.period, step, now().periods));
   const other = (name, one, two) => choose(name, now().view[name] === one ? two : one);
@@ -81,6 +82,9 @@ function wireKeys({ choose, alter, chooseRange, newest, beginning, openExtra, pa
     d: draw,
     ...Object.fromEntries(RANGE_NAMES.map((range, at) => [String(at + 1), () => chooseRange(range)])),
     g: goTo,
+    y: layouts,
+    '[': () => step(-1),
+    ']': () => step(1),
     o: () => byId('trade').click(),
     w: () => byId('star').click(),
     l: () => panel('lists'),

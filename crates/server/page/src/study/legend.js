@@ -7,7 +7,8 @@ const TOP = 6;
 export class Legend {
   constructor(chart) {
     Object.assign(this, { chart, boxes: [], said: '' });
-    this.room = el('div', { class: 'legends', id: 'legends' });
+    // Charts beside the focused one have legends, too.
+    this.room = el('div', { class: 'legends', id: chart.container.id === 'chart' && 'legends' });
     chart.container.parentElement.append(this.room);
     new ResizeObserver(() => this.place()).observe(chart.container);
   }
