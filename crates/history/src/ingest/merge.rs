@@ -148,20 +148,23 @@ impl Merger {
         if !waiting.has_more {
             return Ok(waiting);
         }
-        self.writer.lock()?;
+        self.writer.lock_each_transaction()?;
         let merged = self.merge_locked(now);
         self.writer.unlock();
-        if merged.is_err() {
+        if !matches!(merged, Ok(Some(_))) {
             // The caches may include uncommitted rows.
             self.tails.reset();
         }
-        merged
+        // If another process has written in the meantime, the caller tries again.
+        merged.map(|merged| merged.unwrap_or(waiting))
     }
 
-    fn merge_locked(&mut self, now: Timestamp) -> Result<Merged, IngestError> {
+    /// Returns `None` if the store has changed between reading and writing.
+    fn merge_locked(&mut self, now: Timestamp) -> Result<Option<Merged>, IngestError> {
         let snapshot = self.reader.snapshot()?;
-        self.tails.follow(snapshot.version()?);
-        let before = snapshot.ingest_applied()?;
+        let seen = (snapshot.version()?, snapshot.ingest_applied()?);
+        self.tails.follow(seen.0);
+        let (_, before) = seen;
         let (commits, has_more) = waiting_batches(&snapshot, &self.recent, before)?;
         let through = commits.last().map_or(before, |commit| commit.id);
         let due = snapshot.minutes_final_by(now)?;
@@ -178,6 +181,9 @@ impl Merger {
 
         let mut batch = self.writer.begin()?;
         let version = batch.version()?;
+        if (version, batch.ingest_applied()?) != seen {
+            return Ok(None);
+        }
         let mut ledger = Ledger { now, entries: BTreeMap::new() };
         tails::write(&mut batch, &mut ends)?;
         for part in laid.iter().filter(|part| part.end.is_none()) {
@@ -207,7 +213,7 @@ impl Merger {
         batch.commit()?;
         self.merges.note(version, after);
         self.tails.committed(after, ends);
-        Ok(Merged { through, has_changed: true, has_more, next_final })
+        Ok(Some(Merged { through, has_changed: true, has_more, next_final }))
     }
 }
 

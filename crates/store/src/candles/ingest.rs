@@ -254,6 +254,13 @@ impl IngestWriter {
         self.locks.take_merge(self.store.lock_place()?)
     }
 
+    /// Like [`IngestWriter::lock`], but on PostgreSQL the lock is taken by each transaction: only
+    /// [`IngestWriter::begin`] fails if another writer has it. The transaction must verify that
+    /// the store has not changed since it was read.
+    pub fn lock_each_transaction(&mut self) -> Result<(), StoreError> {
+        self.locks.take_merge_for_transactions(self.store.lock_place()?)
+    }
+
     pub fn unlock(&mut self) {
         self.locks.release_merge();
     }

@@ -25,6 +25,7 @@ use crate::engine::error::StoreError;
 enum WriteLock {
     File(#[expect(dead_code, reason = "it is held")] sqlite::Lock),
     Lease(Lease),
+    Transaction(TransactionLease),
 }
 
 /// The write locks of a store that a writer holds. Every writer holds the merge lock during a
@@ -35,6 +36,9 @@ pub(crate) struct WriteLocks {
     merge: Option<WriteLock>,
     writer: Option<WriteLock>,
 }
+
+/// Name of the lock that permits transactions.
+const MERGE: &str = "merge";
 
 /// Where the locks of a store are.
 #[derive(Clone, Copy, Debug)]
@@ -78,9 +82,23 @@ impl WriteLocks {
     /// Takes the merge lock, unless it is held.
     pub(crate) fn take_merge(&mut self, place: LockPlace<'_>) -> Result<(), StoreError> {
         if self.merge.is_none() {
-            self.merge = Some(place.take("merge")?);
+            self.merge = Some(place.take(MERGE)?);
         }
         Ok(())
+    }
+
+    /// Takes the merge lock for single transactions, unless it is held. On PostgreSQL each
+    /// transaction takes and releases the lease itself, which needs neither further commits nor a
+    /// connection. The transaction must verify that what it depends on has not changed before.
+    pub(crate) fn take_merge_for_transactions(&mut self, place: LockPlace<'_>) -> Result<(), StoreError> {
+        match place {
+            LockPlace::Directory(_) => self.take_merge(place),
+            LockPlace::Server(_) => {
+                let lease = || WriteLock::Transaction(TransactionLease { name: MERGE, holder: holder() });
+                self.merge.get_or_insert_with(lease);
+                Ok(())
+            }
+        }
     }
 
     pub(crate) fn release_merge(&mut self) {
@@ -92,20 +110,31 @@ impl WriteLocks {
         self.merge.is_some()
     }
 
-    /// Verifies that the locks are held. Must be the first call in a write transaction.
+    /// Verifies that the locks are held, and takes a lock that is taken for each transaction. Must be
+    /// the first call in a write transaction.
     pub(crate) fn fence(&self, db: &Db) -> Result<(), StoreError> {
+        self.transaction_lease().map_or(Ok(()), |lease| lease.take(db))?;
         self.leases().try_for_each(|lease| lease.fence(db))
     }
 
-    /// Renews the locks. Must be the last call in a write transaction.
+    /// Renews the locks, and releases a lock that is taken for each transaction. Must be the last
+    /// call in a write transaction.
     pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
-        self.leases().try_for_each(|lease| lease.extend(db))
+        self.leases().try_for_each(|lease| lease.extend(db))?;
+        self.transaction_lease().map_or(Ok(()), |lease| lease.release(db))
+    }
+
+    fn transaction_lease(&self) -> Option<&TransactionLease> {
+        match &self.merge {
+            Some(WriteLock::Transaction(lease)) => Some(lease),
+            Some(WriteLock::File(_) | WriteLock::Lease(_)) | None => None,
+        }
     }
 
     fn leases(&self) -> impl Iterator<Item = &Lease> {
         [&self.writer, &self.merge].into_iter().filter_map(|lock| match lock {
             Some(WriteLock::Lease(lease)) => Some(lease),
-            Some(WriteLock::File(_)) | None => None,
+            Some(WriteLock::File(_) | WriteLock::Transaction(_)) | None => None,
         })
     }
 }
@@ -331,6 +360,33 @@ impl Lease {
     /// expired by then.
     pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
         renew(db, self.own.schema(), &self.name, &self.holder).map(drop)
+    }
+}
+
+/// A lease that is held only within a transaction. Other processes never see its row: who takes the
+/// lease at the same time waits until the transaction has ended.
+#[derive(Debug)]
+struct TransactionLease {
+    name: &'static str,
+    holder: String,
+}
+
+impl TransactionLease {
+    /// Fails with [`StoreError::Busy`] if the lease has another holder.
+    fn take(&self, db: &Db) -> Result<(), StoreError> {
+        let busy = |process| Err(StoreError::Busy { place: db.url().clone(), pid: process });
+        // `TAKE` would wait for the transactions of a holder.
+        if let Some(other) = db.first(LOOK, [self.name], |row| Ok(Holder::read(row.text(0)?)))? {
+            return busy(other.process);
+        }
+        match db.run(TAKE, (self.name, &self.holder, GOOD_FOR_US))? {
+            0 => busy(None),
+            _ => Ok(()),
+        }
+    }
+
+    fn release(&self, db: &Db) -> Result<(), StoreError> {
+        db.run(RELEASE, (self.name, &self.holder)).map(drop)
     }
 }
 

@@ -163,6 +163,31 @@ fn an_import_and_a_merge_exclude_each_other() {
     drop(fresh.store.writer().unwrap());
 }
 
+#[test]
+fn transactions_of_two_mergers_exclude_each_other_and_imports() {
+    let fresh = fresh();
+    let [mut one, mut other] = [(); 2].map(|()| fresh.store.ingest_writer().unwrap());
+    let import = fresh.store.writer().unwrap();
+    let busy = |merger: &mut store::IngestWriter| {
+        let begun = merger.lock_each_transaction().and_then(|()| merger.begin().map(drop));
+        matches!(begun, Err(StoreError::Busy { .. }))
+    };
+    assert!(busy(&mut one));
+    drop(import);
+    for through in [1, 2] {
+        one.lock_each_transaction().unwrap();
+        let mut batch = one.begin().unwrap();
+        batch.ingest_applied_through(through).unwrap();
+        batch.commit().unwrap();
+        one.unlock();
+        // Nothing of the lock remains.
+        assert!(!busy(&mut other));
+        other.unlock();
+    }
+    assert_eq!(fresh.store.reader().unwrap().view().ingest_applied().unwrap(), 2);
+    drop(fresh.store.writer().unwrap());
+}
+
 /// Replaces the last blocks of many series, and compares the store with one in which they were
 /// replaced individually.
 #[test]
