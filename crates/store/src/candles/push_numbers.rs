@@ -29,7 +29,7 @@ impl Batch<'_> {
         self.write(|batch| {
             let rows: Vec<[Value<'_>; 2]> =
                 named.iter().map(|(name, number)| [Value::Text(name), Value::Int(*number)]).collect();
-            batch.db().run_all(sql::PUT_PUSH_NUMBER, rows.iter().map(<[Value<'_>; 2]>::as_slice))
+            batch.db().run_together(sql::PUT_PUSH_NUMBER, rows.iter().map(<[Value<'_>; 2]>::as_slice))
         })
     }
 }
@@ -46,6 +46,9 @@ mod sql {
         PUSH_NUMBER: "read the last push of a security", "select next from counter where name = $1";
         PUT_PUSH_NUMBER: "write the last push of a security",
             "insert into counter (name, next) values ($1, $2) on conflict (name) do update \
-             set next = case when counter.next < excluded.next then excluded.next else counter.next end";
+             set next = case when counter.next < excluded.next then excluded.next else counter.next end"
+            => "insert into counter (name, next) \
+             select * from unnest(cast($1 as text[]), cast($2 as bigint[])) \
+             on conflict (name) do update set next = greatest(counter.next, excluded.next)";
     }
 }
