@@ -79,6 +79,10 @@ pub fn import_sized(
 ) -> Result<Vec<Report>, ImportError> {
     let paths = &tables_of(paths);
     let mut writer = context.store.writer()?;
+    if writer.has_ingest()? {
+        // Ingested rows are merged until the first flush is ready to be written.
+        writer.pause();
+    }
     let failures = &flush::Failures::default();
     std::thread::scope(|scope| {
         // A rendezvous channel: the next flush is gathered while the previous one is committed, and

@@ -213,6 +213,11 @@ fn answers_equal_the_fold_of_minutes_whichever_roll_ups_are_stored() {
 /// Rows are ingested and merged while a file of the same series is imported.
 #[test]
 fn an_import_and_merges_that_run_together_lose_no_row() {
+    // Many flushes, and a single one.
+    [20, 100_000].into_iter().for_each(import_during_merges);
+}
+
+fn import_during_merges(flush_rows: usize) {
     let mut case = Case::new("A.US", Market::Us);
     let all = minutes(Market::Us, "2025-07-01", "2025-07-02");
     let all: Vec<Candle> = all.iter().map(|row| Candle { turnover: Turnover(0), ..row }).collect();
@@ -229,7 +234,7 @@ fn an_import_and_merges_that_run_together_lose_no_row() {
     let file = case.shop.file("minutes.csv", format!("symbol,time,open,high,low,close,volume\n{lines}"));
     std::thread::scope(|scope| {
         let importing = scope.spawn(|| {
-            let sizes = Sizes { flush_rows: 20, block_rows: 64 };
+            let sizes = Sizes { flush_rows, block_rows: 64 };
             case.shop.import_with(&[file], &Options::default(), sizes, &AtomicBool::new(false))
         });
         let mut now = 0;
