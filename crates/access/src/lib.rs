@@ -123,14 +123,14 @@ pub use rights::{Hold, ParseRightError, ParseRightsError, Right, Rights, TIME_MA
 pub use scope::{Scope, Scopes};
 pub use secret::Secret;
 pub use session::{SESSION_LIFE_S, Session};
-pub use shared::SharedConnection;
+pub use shared::{ListedConnection, SharedConnection};
 pub use sign_in_link::{LinkRefused, SIGN_IN_LINK_LIFE_S, SignedInByLink};
 pub use sign_on::{SignedOn, SlotLocation};
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
 pub use standing::{LevelsFrom, Outlook, ParseLevelsFromError, Standing};
 pub use store::{
-    AccountId, AuditFilter, AuditId, AuditRow, Fit, FollowedSecurity, LayoutRow, NodeRow, Reserved,
-    Revocation, SlotEnding, TallyDays, WatchlistGroup, WatchlistId, Watchlists,
+    AccountId, AuditFilter, AuditId, AuditRow, Fit, FollowedSecurity, LayoutRow, MissedTrades, NodeRow,
+    Reserved, Revocation, SlotEnding, TallyDays, WatchlistGroup, WatchlistId, Watchlists,
 };
 pub use time::{Moment, Month, ParseInstantError, Present, parse_instant};
 pub use usage::{Preview, Quota, Usage};

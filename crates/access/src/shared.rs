@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-use store::{AccountId, NodeRow, Shared, SlotEnding, SlotRow};
+use store::{AccountId, ListedSlot, MissedTrades, NodeRow, STREAM, Shared, SlotEnding, SlotRow};
 
 use crate::health::{DatabaseState, briefly};
 use crate::{Access, AccessError, ConnectionId, Lineage, Pace};
@@ -12,7 +12,7 @@ use crate::{Access, AccessError, ConnectionId, Lineage, Pace};
 /// Maximum number of withdrawals read per heartbeat. If there are more, the cached state of all
 /// accounts is dropped.
 const WITHDRAWALS_MAX: u32 = 10_000;
-/// Maximum number of connections returned by [`Access::connections`].
+/// Maximum number of connections and streams returned by [`Access::connections`].
 const CONNECTIONS_LISTED_MAX: u32 = 100_000;
 
 /// An open connection of this node or another node.
@@ -36,6 +36,25 @@ impl From<SlotRow> for SharedConnection {
             since: slot.since,
             is_here,
         }
+    }
+}
+
+/// A connection or a stream of any node, with its subscriptions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedConnection {
+    pub connection: SharedConnection,
+    /// Whether this is a stream of the pages, which is not a connection.
+    pub is_stream: bool,
+    /// Number of subscriptions that count toward the account's limit.
+    pub subscriptions: u32,
+    /// The text of [`Access::set_pending`].
+    pub pending: String,
+}
+
+impl From<ListedSlot> for ListedConnection {
+    fn from(ListedSlot { row, subscriptions, pending }: ListedSlot) -> ListedConnection {
+        let is_stream = row.slot.transport == STREAM;
+        ListedConnection { connection: row.into(), is_stream, subscriptions, pending }
     }
 }
 
@@ -77,12 +96,26 @@ impl Access {
         self.cluster.keep_pace(pace, key, uptime)
     }
 
-    /// Returns the connections of an account, or of all accounts if `None`, on every node. Returns
-    /// `None` for a single process, because its server has the list.
-    pub fn connections(&self, of: Option<AccountId>) -> Result<Option<Vec<SharedConnection>>, AccessError> {
+    /// Returns the connections and streams of an account, or of all accounts if `None`, on every
+    /// node. Returns `None` for a single process, because its server has the list.
+    pub fn connections(&self, of: Option<AccountId>) -> Result<Option<Vec<ListedConnection>>, AccessError> {
         let Some(shared) = self.cluster.shared() else { return Ok(None) };
         let rows = self.cluster.check_query(shared.slots(of, CONNECTIONS_LISTED_MAX))?;
-        Ok(Some(rows.into_iter().map(SharedConnection::from).collect()))
+        Ok(Some(rows.into_iter().map(ListedConnection::from).collect()))
+    }
+
+    /// Describes to other nodes what a connection or a stream requested and does not get.
+    pub fn set_pending(&self, id: ConnectionId, text: &str) -> Result<(), AccessError> {
+        let Some(shared) = self.cluster.shared() else { return Ok(()) };
+        self.cluster.check_query(shared.set_pending(id.slot(), text))
+    }
+
+    /// Records trades that a closed connection did not receive, so that the client can get them at
+    /// any node. Does not block. A single process has no other node.
+    pub fn note_missed(&self, id: ConnectionId, account: AccountId, lineage: Lineage, missed: &MissedTrades) {
+        if let Some(shared) = self.cluster.shared() {
+            shared.note_missed(id.slot(), account, lineage.0, missed);
+        }
     }
 
     /// Returns a connection of any node, or `None` if the connection does not exist or this is a

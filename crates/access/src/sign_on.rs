@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use market::Timestamp;
-use store::{Hash, NewPassword, NewSlot, Shared, SlotOutcome, SlotRequest};
+use store::{Hash, MissedTrades, NewPassword, NewSlot, Shared, SlotOutcome, SlotRequest};
 
 use crate::connection::HeldSlot;
 use crate::{
@@ -33,6 +33,8 @@ pub struct SignedOn {
     /// Older connections of the same client, which are no longer counted. The server must close
     /// them.
     pub superseded: Vec<ConnectionId>,
+    /// Trades that the client's last connection did not receive, if it was to a node.
+    pub missed: MissedTrades,
 }
 
 impl Access {
@@ -172,6 +174,7 @@ impl Access {
             lineage,
             slots: Slots { online: with_slot.online, limit },
             superseded: with_slot.superseded,
+            missed: with_slot.missed,
         })
     }
 
@@ -193,10 +196,10 @@ impl Access {
         let present = present.map(|connection| connection.id().slot());
         let request = SlotRequest { slot: &slot, limit, present, password };
         match self.cluster.check_query(shared.sit(&request))? {
-            SlotOutcome::HeldSlot { id, online, superseded } => {
+            SlotOutcome::HeldSlot { id, online, superseded, missed } => {
                 let connection = self.cluster.registry.with_slot(ConnectionId::of_slot(id), slot);
                 let superseded = superseded.into_iter().map(ConnectionId::of_slot).collect();
-                Ok(HeldSlot { connection, online, superseded })
+                Ok(HeldSlot { connection, online, superseded, missed })
             }
             SlotOutcome::Taken { online } => Err(Denial::ConnectionsTaken(Slots { online, limit })),
             SlotOutcome::PasswordUsed => Err(otp::UNKNOWN),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use access::{Access, Account, DatabaseState, Moment, Present, Region};
+use access::{Access, Account, DatabaseState, Lineage, Moment, Present, Region};
 use collect::{Fetched, Need, ReadThrough, Wants};
 use history::{AsOf, History, HistoryError, PageCache};
 use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
@@ -28,6 +28,7 @@ use crate::caller::{Caller, Client};
 use crate::encoded_page::EncodedPage;
 use crate::ingest::Ingest;
 use crate::intake::Intake;
+use crate::links::Resumed;
 use crate::live::{Live, StreamInfo, Subscribed, WorldLives};
 use crate::mailbox::Mailbox;
 use crate::market_clock::{ClockSpeed, MarketClock};
@@ -363,12 +364,23 @@ impl Core {
         Ok(client.at(as_of, server.now()))
     }
 
-    /// Ends all subscriptions of a closed connection.
-    pub(crate) fn leave_live(&self, account: AccountId, connection: access::ConnectionId) {
-        match self.world_lives.known(account) {
-            Some(live) => live.leave(connection, self.uptime()),
-            None => self.live.leave(connection, self.uptime()),
+    /// Ends all subscriptions of a closed connection, and records the trades that it did not
+    /// receive.
+    pub(crate) fn leave_live(&self, account: AccountId, connection: access::ConnectionId, lineage: Lineage) {
+        let missed = match self.world_lives.known(account) {
+            Some(live) => live.leave(connection, lineage, self.uptime()),
+            None => self.live.leave(connection, lineage, self.uptime()),
+        };
+        if !missed.is_empty() {
+            self.access.note_missed(connection, account, lineage, &missed);
         }
+    }
+
+    /// Takes over the trades that a client's last connection, to any node, did not receive.
+    pub(crate) fn resume_live(&self, who: access::Caller, lineage: Lineage, resumed: &Resumed) {
+        let world = who.is_of_world().then(|| self.world_lives.of(who.account()));
+        let live = world.as_deref().unwrap_or(&self.live);
+        live.subscriptions().resume(lineage, resumed, self.uptime());
     }
 
     /// Returns the subscriptions of a connection, and the symbols that were left out of its

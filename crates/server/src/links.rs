@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use access::{AccountId, Connection, ConnectionId, Denial, Lineage, Moment, SignedOn, SlotEnding, Slots};
+use access::{
+    AccountId, Connection, ConnectionId, Denial, Lineage, MissedTrades, Moment, SignedOn, SlotEnding, Slots,
+};
 use market::Timestamp;
 
 use crate::mailbox::{ClosedBy, Kick, Mailbox, MailboxReader, PUSHES_MAX};
@@ -237,7 +239,8 @@ impl Links {
         moment: Moment,
         signed: SignedOn,
     ) -> (SignedIn, MailboxReader, Arc<Pulse>) {
-        let SignedOn { caller, connection, session, lineage, slots, superseded } = signed;
+        let SignedOn { caller, connection, session, lineage, slots, superseded, missed } = signed;
+        let resumed = Resumed { missed, is_from_here: !superseded.is_empty() };
         let mut too_early = self.superseded.lock().unwrap_or_else(PoisonError::into_inner);
         for id in superseded {
             match all.remove(&id) {
@@ -263,7 +266,7 @@ impl Links {
                 all.insert(id, slot);
             }
         }
-        (SignedIn { who: caller, id, session, lineage, slots }, reader, pulse)
+        (SignedIn { who: caller, id, session, lineage, slots, resumed }, reader, pulse)
     }
 
     /// Returns the connections that stopped or resumed answering pings since the last report, each
@@ -335,4 +338,15 @@ pub(crate) struct SignedIn {
     pub(crate) session: access::Session,
     pub(crate) lineage: Lineage,
     pub(crate) slots: Slots,
+    pub(crate) resumed: Resumed,
+}
+
+/// What is known of the client's last connection, if the client signs in with a session and several
+/// nodes share the database.
+#[derive(Debug)]
+pub(crate) struct Resumed {
+    /// Trades that it did not receive.
+    pub(crate) missed: MissedTrades,
+    /// Whether it was open on this node, which then knows itself what it did not receive.
+    pub(crate) is_from_here: bool,
 }

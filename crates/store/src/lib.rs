@@ -55,9 +55,10 @@ pub use candles::{
     TradedSymbol, VersionReader, View, Writer,
 };
 pub use cluster::{
-    Arrival, Fit, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
-    NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Reserved, STREAM, Shared,
-    SignatureLimits, SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow, SubscriptionRequest,
+    Arrival, Fit, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, ListedSlot, MissedTrades,
+    NewPassword, NewSlot, NodeId, NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Reserved,
+    STREAM, Shared, SignatureLimits, SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow,
+    SubscriptionRequest,
 };
 pub use engine::lock::{JobLock, MirrorLock, ServerLock};
 pub use engine::sqlite::seal_as_it_is;

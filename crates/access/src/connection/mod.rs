@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use market::Symbol;
-use store::{AccountId, NewSlot, Shared};
+use store::{AccountId, MissedTrades, NewSlot, Shared};
 
 use crate::secret::random;
 use crate::{AccessError, Slots};
@@ -129,6 +129,8 @@ pub(crate) struct HeldSlot {
     /// Older connections of the same lineage, which are no longer counted. The server closes their
     /// sockets.
     pub(crate) superseded: Vec<ConnectionId>,
+    /// Trades that the client's last connection did not receive.
+    pub(crate) missed: MissedTrades,
 }
 
 impl Registry {
@@ -232,7 +234,7 @@ impl Registry {
             inner.leave(before, id);
         }
         let connection = Connection { id, account, registry: Arc::clone(self) };
-        Ok(HeldSlot { connection, online: others + 1, superseded })
+        Ok(HeldSlot { connection, online: others + 1, superseded, missed: MissedTrades::new() })
     }
 
     pub(crate) fn online(&self, account: AccountId) -> u32 {

@@ -73,7 +73,7 @@ fn the_subscription_limit_applies_across_nodes() {
 }
 
 #[test]
-fn a_stream_counts_on_all_nodes_and_is_not_listed() {
+fn a_stream_counts_on_all_nodes_and_is_not_a_connection() {
     let pair = Pair::new();
     let account = pair.one.caller.account();
     let stream = pair.nodes.two.open_stream(account, "127.0.0.1:1", NOW).unwrap();
@@ -81,7 +81,12 @@ fn a_stream_counts_on_all_nodes_and_is_not_listed() {
     let names = symbols("1.HK 2.HK");
     assert_eq!(pair.nodes.two.reserve_subscriptions(account, stream.id(), &names, limit).unwrap().used, 2);
     assert_eq!(pair.at_one("3.HK 4.HK"), Err(2));
-    assert_eq!(pair.nodes.one.connections(Some(account)).unwrap().unwrap().len(), 2);
+    pair.nodes.two.set_pending(stream.id(), "left out").unwrap();
+    let listed = pair.nodes.one.connections(Some(account)).unwrap().unwrap();
+    let listed: Vec<_> =
+        listed.iter().map(|one| (one.is_stream, one.subscriptions, one.pending.as_str())).collect();
+    assert_eq!(listed, [(false, 0, ""), (false, 0, ""), (true, 2, "left out")]);
+    assert_eq!(pair.nodes.one.connection(stream.id()).unwrap(), None);
     // The database lost the node and its stream. The next heartbeat adds both again.
     let lost = "delete from node where name = 'two'; delete from seat where door = 'stream'";
     pair.nodes.place.sql("accounts", lost);

@@ -61,7 +61,6 @@ fn list(session: &Session, account: Option<&str>, format: Format) -> Result<(), 
         if let Some(door) = row.get_mut(2).filter(|door| door.is_empty()) {
             *door = "http".to_owned();
         }
-        // Null for a connection to another node.
         let count = field(field(one, "subscriptions"), "count").as_u64();
         row.push(count.map(|count| count.to_string()).unwrap_or_default());
         row

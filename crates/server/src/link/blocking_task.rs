@@ -90,10 +90,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             let unclaimed = Unclaimed(Some((hub.links.clone(), signed.id)));
             // A client that was connected to another node continues with the gateway recorded by
             // that node. For other clients, the body of a command determines the gateway.
-            if matches!(credentials, Credentials::Session(_))
-                && let Ok(Some(word)) = access.recall_client(signed.lineage)
-            {
-                hub.clients.take_in(signed.lineage, &word);
+            if matches!(credentials, Credentials::Session(_)) {
+                if let Ok(Some(word)) = access.recall_client(signed.lineage) {
+                    hub.clients.take_in(signed.lineage, &word);
+                }
+                hub.core.resume_live(signed.who, signed.lineage, &signed.resumed);
             }
             Ok((signed, mailbox, pulse, unclaimed))
         });

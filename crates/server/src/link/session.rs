@@ -174,7 +174,7 @@ impl Drop for Session {
         // A step of a world that waits for this client resumes immediately.
         self.mailbox.shut();
         let core = &self.hub.core;
-        core.leave_live(self.client.who.account(), self.id);
+        core.leave_live(self.client.who.account(), self.id, self.lineage);
         if self.client.who.is_of_world() {
             core.worlds.left(self.client.who.account(), self.id.number());
         }

@@ -69,7 +69,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 return self.note_denied(credentials, denial, moment);
             }
         };
-        let SignedIn { who, id, session, lineage, slots } = signed;
+        let SignedIn { who, id, session, lineage, slots, resumed: _ } = signed;
         let (client, metadata) = manner(who, self.from.region, &metadata);
         let by = match credentials {
             Credentials::Otp(_) => SignedInBy::Password,

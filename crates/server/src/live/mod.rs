@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use access::AccountId;
+use access::{AccountId, Lineage, MissedTrades};
 use feed::ConnectionId;
 use history::{Quote, SessionQuote};
 use market::{Session, Symbol};
@@ -39,7 +39,8 @@ pub(crate) use publisher::{Ahead, Latest, Publisher};
 pub(crate) use schedule::{Change, Scheduled, scheduled};
 pub(crate) use stored::{Stored, is_by_day, last_quote, next_trade};
 pub(crate) use subscriptions::{
-    LeftOut, NO_RIGHT, Pull, Recipient, STREAMS_MAX, StreamInfo, Subscribed, Subscriptions, Wanted, stream_id,
+    LeftOut, NO_RIGHT, Pending, Pull, Recipient, STREAMS_MAX, StreamInfo, Subscribed, Subscriptions, Wanted,
+    stream_id,
 };
 
 #[derive(Debug, Default)]
@@ -113,9 +114,15 @@ impl Live {
         self.subscriptions().wake_streams();
     }
 
-    /// Ends all subscriptions of a closed connection.
-    pub(crate) fn leave(&self, connection: access::ConnectionId, uptime: Duration) {
-        self.subscriptions().leave(ConnectionId(connection.number()), uptime);
+    /// Ends all subscriptions of a closed connection. Returns the trades that the client did
+    /// not receive.
+    pub(crate) fn leave(
+        &self,
+        connection: access::ConnectionId,
+        lineage: Lineage,
+        uptime: Duration,
+    ) -> MissedTrades {
+        self.subscriptions().leave(ConnectionId(connection.number()), Some(lineage), uptime)
     }
 
     /// Returns the subscriptions of a connection, and the symbols that were left out of its

@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{AccountId, Lineage};
+use access::{AccountId, Lineage, MissedTrades};
 use feed::{ConnectionId, EncodedPush, Figures, FirstPush, Push, QuotePush, Registry, SubType, SubTypes};
 use market::{Date, Session, Symbol, Timestamp};
+use serde::{Deserialize, Serialize};
 
+use crate::links::Resumed;
 use crate::mailbox::{Kick, Mailbox, Wakeups};
 use crate::metrics::PushLoad;
 
@@ -51,10 +53,10 @@ struct Subscriber {
     overnight: bool,
     /// Symbols that were left out of the connection's requests.
     left_out: Vec<LeftOut>,
-    /// The client across its connections; `None` for a stream.
-    lineage: Option<Lineage>,
     /// Last sequence number of trades that the connection has received, by security.
     trades: HashMap<Symbol, i64>,
+    /// The text that was last recorded for other nodes ([`Pending`]).
+    recorded: String,
 }
 
 /// A stream as shown to its owner and to operators.
@@ -73,8 +75,7 @@ pub(crate) struct StreamInfo {
 struct Departed {
     /// Uptime at which the connection closed.
     at: Duration,
-    /// First missing sequence number, by security.
-    missing: HashMap<Symbol, i64>,
+    missing: MissedTrades,
 }
 
 /// Time for which the missing trades of a closed connection are stored.
@@ -88,6 +89,21 @@ const DEPARTED_MAX: usize = 4_096;
 pub(crate) struct LeftOut {
     pub(crate) symbol: String,
     pub(crate) reason: &'static str,
+}
+
+/// What a connection requested and does not get yet or at all, as recorded for other nodes.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Pending {
+    pub(crate) waiting: Vec<String>,
+    /// Symbols and reasons.
+    pub(crate) left_out: Vec<(String, String)>,
+}
+
+impl Pending {
+    /// Reads a recorded text. A text of another release counts as empty.
+    pub(crate) fn read(text: &str) -> Pending {
+        serde_json::from_str(text).unwrap_or_default()
+    }
 }
 
 /// The subscriptions of one connection.
@@ -107,7 +123,6 @@ pub(crate) struct Recipient {
     /// The connection; `None` for a stream.
     pub(crate) connection: Option<access::ConnectionId>,
     pub(crate) who: access::Caller,
-    pub(crate) lineage: Option<Lineage>,
     pub(crate) mailbox: Mailbox,
     pub(crate) overnight: bool,
 }
@@ -167,12 +182,12 @@ impl Subscriptions {
         types: SubTypes,
         first_push: FirstPush,
     ) {
-        let Recipient { id, connection, who, lineage, mailbox, overnight } = recipient.clone();
+        let Recipient { id, connection, who, mailbox, overnight } = recipient.clone();
         let left_out = Vec::new();
-        let trades = HashMap::new();
+        let (trades, recorded) = (HashMap::new(), String::new());
         self.accounts.entry(who.account()).or_default().insert(id);
         let subscriber =
-            Subscriber { connection, stream: None, who, mailbox, overnight, left_out, lineage, trades };
+            Subscriber { connection, stream: None, who, mailbox, overnight, left_out, trades, recorded };
         self.connections.entry(id).or_insert(subscriber).overnight = overnight;
         let connection = id;
         for Wanted { symbol, is_stored } in wanted {
@@ -190,6 +205,20 @@ impl Subscriptions {
         subscriber.left_out.extend(left_out);
         let excess = subscriber.left_out.len().saturating_sub(LEFT_OUT_MAX);
         subscriber.left_out.drain(..excess);
+    }
+
+    /// Returns what other nodes must know of a connection ([`Pending`]), if it has changed.
+    pub(crate) fn pending_to_record(&mut self, connection: ConnectionId) -> Option<String> {
+        let waiting = self.registry.waiting(connection).map(|symbol| symbol.as_str().to_owned()).collect();
+        let subscriber = self.connections.get_mut(&connection)?;
+        let left_out = subscriber.left_out.iter().map(|of| (of.symbol.clone(), of.reason.to_owned()));
+        let pending = Pending { waiting, left_out: left_out.collect() };
+        let text = match pending.waiting.is_empty() && pending.left_out.is_empty() {
+            true => String::new(),
+            false => serde_json::to_string(&pending).unwrap_or_default(),
+        };
+        let is_new = subscriber.recorded != text;
+        is_new.then(|| subscriber.recorded.clone_from(&text)).map(|()| text)
     }
 
     /// Returns the types of a connection's subscription to a stored security.
@@ -352,9 +381,33 @@ impl Subscriptions {
     }
 
     /// Ends the subscriptions of a closed connection, and stores the first sequence number of the
-    /// trades that it did not receive.
-    pub(crate) fn leave(&mut self, connection: ConnectionId, uptime: Duration) {
-        let Some(subscriber) = self.connections.remove(&connection) else { return };
+    /// trades that the client did not receive. Returns these numbers, by security.
+    pub(crate) fn leave(
+        &mut self,
+        connection: ConnectionId,
+        lineage: Option<Lineage>,
+        uptime: Duration,
+    ) -> MissedTrades {
+        // The connection may have ended before it subscribed to all that its predecessor had.
+        let before = lineage.and_then(|lineage| self.departed.remove(&lineage));
+        let before = before.filter(|departed| uptime < departed.at + DEPARTED_KEPT);
+        let mut missing = before.map(|departed| departed.missing).unwrap_or_default();
+        if let Some(subscriber) = self.remove(connection) {
+            let trades = subscriber.trades.into_iter();
+            missing.extend(trades.map(|(symbol, last)| (symbol, last.saturating_add(1))));
+            missing.extend(subscriber.mailbox.unsent_trades());
+        }
+        match lineage.filter(|_| !missing.is_empty()) {
+            Some(lineage) => {
+                self.add_departed(lineage, missing.clone(), uptime);
+                missing
+            }
+            None => MissedTrades::new(),
+        }
+    }
+
+    fn remove(&mut self, connection: ConnectionId) -> Option<Subscriber> {
+        let subscriber = self.connections.remove(&connection)?;
         self.clocks.remove(&connection);
         self.registry.unsubscribe_all(connection);
         let account = subscriber.who.account();
@@ -364,13 +417,24 @@ impl Subscriptions {
                 self.accounts.remove(&account);
             }
         }
-        let Some(lineage) = subscriber.lineage.filter(|_| !subscriber.trades.is_empty()) else { return };
-        let mut missing: HashMap<Symbol, i64> =
-            subscriber.trades.into_iter().map(|(symbol, last)| (symbol, last.saturating_add(1))).collect();
-        missing.extend(subscriber.mailbox.unsent_trades());
+        Some(subscriber)
+    }
+
+    fn add_departed(&mut self, lineage: Lineage, missing: MissedTrades, uptime: Duration) {
         self.departed.retain(|_, departed| uptime < departed.at + DEPARTED_KEPT);
         if self.departed.len() < DEPARTED_MAX {
             self.departed.insert(lineage, Departed { at: uptime, missing });
+        }
+    }
+
+    /// Takes over what a client's last connection did not receive, from the database that several
+    /// nodes share. What this node knows of an earlier connection is then out of date, unless the
+    /// last connection was open here.
+    pub(crate) fn resume(&mut self, lineage: Lineage, resumed: &Resumed, uptime: Duration) {
+        if !resumed.missed.is_empty() {
+            self.add_departed(lineage, resumed.missed.clone(), uptime);
+        } else if !resumed.is_from_here {
+            self.departed.remove(&lineage);
         }
     }
 

@@ -12,6 +12,7 @@ use market::{Session, Symbol, Timestamp};
 use store::Reader;
 
 use super::Channel;
+use super::request::record_pending;
 use crate::core::Core;
 use crate::live::{
     Ahead, Arrivals, Change, Latest, Missed, Movement, Publisher, Pull, Recipient, Scheduled, SlowReaders,
@@ -758,6 +759,7 @@ fn end_without_right(core: &Channel<'_>, as_of: AsOf) {
         let ended = core.live.subscriptions().restrict(ConnectionId(connection.number()), holds, overnight);
         if !ended.is_empty() {
             core.access.release_subscriptions(connection, Some(&ended));
+            record_pending(core, ConnectionId(connection.number()), connection);
         }
     }
 }

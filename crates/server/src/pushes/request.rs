@@ -160,7 +160,6 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
         id: wish.id,
         connection: wish.connection,
         who: caller.who,
-        lineage: wish.lineage,
         mailbox: wish.mailbox.clone(),
         overnight: caller.overnight && permit.overnight(),
     };
@@ -204,6 +203,7 @@ fn subscribe_on(core: &Channel<'_>, wish: &Wish<'_>) -> Result<SubscriptionsResp
     let response = SubscriptionsResponse { sub_list };
     // Released now, so that other connections do not wait while the first pushes are computed.
     drop(subscriptions);
+    record_pending(core, recipient.id, wish.slot);
     if let Some(world) = core.world().filter(|_| is_new) {
         note_subscription(core, world, LineKind::Subscribed, wish.symbols, &codes(types));
     }
@@ -334,6 +334,7 @@ fn unsubscribe(core: &Channel<'_>, request: &SubscriptionRequest) -> Result<Unsu
         note(&[]);
         core.live.subscriptions().unsubscribe_all(connection);
         core.access.release_subscriptions(request.connection, None);
+        record_pending(core, connection, request.connection);
         return Ok(UnsubscribeResponse {});
     }
     let types =
@@ -346,8 +347,22 @@ fn unsubscribe(core: &Channel<'_>, request: &SubscriptionRequest) -> Result<Unsu
     let ended = core.live.subscriptions().unsubscribe(connection, &symbols, types);
     if !ended.is_empty() {
         core.access.release_subscriptions(request.connection, Some(&ended));
+        record_pending(core, connection, request.connection);
     }
     Ok(UnsubscribeResponse {})
+}
+
+/// Records for other nodes what a connection or a stream requested and does not get.
+pub(super) fn record_pending(core: &Channel<'_>, id: ConnectionId, slot: access::ConnectionId) {
+    if !core.access.is_shared() {
+        return;
+    }
+    let pending = core.live.subscriptions().pending_to_record(id);
+    if let Some(text) = pending
+        && let Err(error) = core.access.set_pending(slot, &text)
+    {
+        tracing::debug!(%error, "cannot describe subscriptions to other nodes");
+    }
 }
 
 /// Records a change of a program's subscriptions in the log of its world. `types` are the

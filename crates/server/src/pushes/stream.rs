@@ -386,7 +386,7 @@ impl EventStream {
     fn leave(&mut self) {
         // A step of a world that waits for this client resumes immediately.
         self.mailbox.shut();
-        self.source.live(&self.core).subscriptions().leave(self.id, self.core.uptime());
+        self.source.live(&self.core).subscriptions().leave(self.id, None, self.core.uptime());
         self.slot = None;
         if let Source::World(world, _) = &self.source {
             self.core.worlds.left(world.account, self.id.0);

@@ -34,7 +34,7 @@ pub(crate) fn refresh(core: &Core) -> Result<(), WorldError> {
 /// connection to any node is closed. If the database does not respond, the last count is used.
 fn count_elsewhere(core: &Core, world: &World) {
     let Ok(Some(connections)) = core.access.connections(Some(world.account)) else { return };
-    let elsewhere = connections.iter().filter(|connection| !connection.is_here).count();
+    let elsewhere = connections.iter().filter(|of| !of.connection.is_here).count();
     if world.clients.counted_elsewhere(elsewhere, core.uptime()) {
         core.worlds.moving.notify_one();
     }

@@ -207,3 +207,105 @@ async fn ingested_rows_have_the_same_numbers_on_every_node() {
         }
     }
 }
+
+/// The server's market clock: 10:32:40 on Monday 16 November 2026 in New York.
+const RUNNING: i64 = 1_794_843_160;
+
+/// Sends a partial minute of AAPL.US that continues the former ones of this test.
+async fn trade(node: &Running, operator: &Created, seq: i64) {
+    let volume = 100 * seq;
+    let row = json!({"symbol": "AAPL.US", "time": RUNNING - 40, "open": "190", "high": "190", "low": "190",
+        "close": "190", "volume": volume, "turnover": (190 * volume).to_string(), "final": false});
+    let batch = json!({"source": "feed", "seq": seq, "rows": [row]});
+    let answer = node.post("/v1/ingest/candles", operator, &batch.to_string()).await;
+    assert_eq!(answer.json()["data"]["accepted"], 1, "{answer:?}");
+}
+
+async fn subscribe_to_trades(client: &mut Client) {
+    let request = quote::SubscribeRequest {
+        symbol: vec!["AAPL.US".to_owned()],
+        sub_type: vec![4],
+        is_first_push: false,
+    };
+    let answer: quote::SubscriptionsResponse = client.ask(6, &request).await.unwrap();
+    assert_eq!(answer.sub_list.len(), 1);
+}
+
+/// Returns the next push of trades.
+async fn next_trades(client: &mut Client) -> quote::PushTrades {
+    let packet = client.packet().await;
+    let Packet::Push { command: 104, body } = packet else { panic!("{packet:?}") };
+    quote::PushTrades::decode(&*body).unwrap()
+}
+
+#[tokio::test]
+async fn trades_that_a_client_missed_follow_after_a_reconnect_at_another_node() {
+    let one = Running::start().await;
+    let two = beside(&one).await;
+    for node in [&one, &two] {
+        node.set_now(RUNNING);
+        node.go_live();
+    }
+    let terms = Terms { rate: Some(RateRule::Unlimited), ..Terms::default() };
+    let new = NewAccount { role: Role::Operator, ..NewAccount::named("op", terms) };
+    let operator = one.access.create(&new, &Actor::Operator, machine_now()).unwrap();
+    let (ann, bob) = (one.account("ann", Terms::default()), one.account("bob", Terms::default()));
+    let mut witness = two.signed_in(&bob).await;
+    subscribe_to_trades(&mut witness).await;
+    let mut client = one.websocket().await;
+    let session = client.sign_in(&one.one_time_password(&ann).await, &[]).await.session_id;
+    subscribe_to_trades(&mut client).await;
+    trade(&two, &operator, 1).await;
+    assert_eq!(next_trades(&mut client).await, next_trades(&mut witness).await);
+
+    // The link breaks, and the client returns at the other node and at the first one again.
+    for (node, seq) in [(&two, 2), (&one, 4)] {
+        drop(client);
+        two.until_online(&ann, 0).await;
+        let mut missed = Vec::new();
+        for seq in [seq, seq + 1] {
+            trade(&one, &operator, seq).await;
+            missed.push(next_trades(&mut witness).await);
+        }
+        client = node.websocket().await;
+        reconnect(&mut client, &session).await;
+        subscribe_to_trades(&mut client).await;
+        for missed in missed {
+            assert_eq!(next_trades(&mut client).await, missed, "{seq}");
+        }
+        // Nothing is sent twice.
+        assert!(client.is_alive().await);
+    }
+}
+
+#[tokio::test]
+async fn either_node_lists_subscriptions_and_streams_of_all_nodes() {
+    let one = Running::start().await;
+    let two = beside(&one).await;
+    let account = one.account("ann", Terms::default());
+    let mut client = one.signed_in(&account).await;
+    let subscribe = async |client: &mut Client, command: u8, symbols: &[&str]| {
+        let symbol = symbols.iter().map(|symbol| (*symbol).to_owned()).collect();
+        let request = quote::SubscribeRequest { symbol, sub_type: vec![1], is_first_push: false };
+        client.ask::<quote::SubscriptionsResponse>(command, &request).await.unwrap();
+    };
+    subscribe(&mut client, 6, &["700.HK", "9999.HK", "XX"]).await;
+    let mut stream = tokio::net::TcpStream::connect(one.addresses.http).await.unwrap();
+    let head = format!("GET /v1/live?symbols=AAPL.US,YY HTTP/1.1\r\nhost: x\r\n{}\r\n", bearer(&account));
+    tokio::io::AsyncWriteExt::write_all(&mut stream, head.as_bytes()).await.unwrap();
+    // The response begins after the stream was registered.
+    assert_ne!(tokio::io::AsyncReadExt::read(&mut stream, &mut [0; 64]).await.unwrap(), 0);
+    for node in [&one, &two] {
+        let listed = node.get("/v1/connections", &account).await.json()["data"].take();
+        let of_connection = json!({"count": 1, "waiting": ["9999.HK"],
+            "left_out": [{"symbol": "XX", "reason": "malformed"}]});
+        let of_stream =
+            json!({"count": 1, "waiting": [], "left_out": [{"symbol": "YY", "reason": "malformed"}]});
+        assert_eq!(listed["connections"][0]["subscriptions"], of_connection, "{listed}");
+        assert_eq!((&listed["online"], &listed["streams"][0]["subscriptions"]), (&json!(1), &of_stream));
+    }
+    // What is no longer pending is not shown any more.
+    subscribe(&mut client, 7, &["9999.HK"]).await;
+    let listed = two.get("/v1/connections", &account).await.json()["data"].take();
+    assert_eq!(listed["connections"][0]["subscriptions"]["waiting"], json!([]), "{listed}");
+}

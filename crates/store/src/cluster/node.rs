@@ -83,6 +83,8 @@ impl Shared {
     /// Removes this node and its connections on shutdown.
     pub fn leave_nodes(&self) -> Result<(), StoreError> {
         let node = self.node()?;
+        // Clients take what they missed to another node.
+        self.write_left()?;
         within(&self.durable(), |db| {
             db.run(sql::LEAVE_SEATS, [node.0])?;
             db.run(sql::LEAVE, [node.0]).map(drop)

@@ -5,14 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
-use market::Timestamp;
+use market::{Symbol, Timestamp};
 
 use super::{Shared, single_use, within};
 use crate::engine::{Fault, Row, StoreError};
 use crate::ids::{AccountId, Hash};
 
 /// Transport of the streams of the pages. Their subscriptions count toward the limit of their
-/// account, but they are not connections: they take no place among them, and are not listed.
+/// account, but they are not connections: they take no place among them, and are listed separately.
 pub const STREAM: &str = "stream";
 
 /// A connection that signs in and needs a slot.
@@ -47,6 +47,9 @@ pub enum SlotOutcome {
         /// Older connections of the same client on this node, to be closed by the caller. Other
         /// nodes close their own connections.
         superseded: Vec<i64>,
+        /// Trades that the client's last connection did not receive. Only for a client that signs
+        /// in without a password, and only once.
+        missed: MissedTrades,
     },
     /// No slot is free. The password was not consumed.
     Taken { online: u32 },
@@ -62,6 +65,28 @@ pub struct SlotRow {
     pub is_here: bool,
     /// Whether the connection has stopped responding.
     pub is_silent: bool,
+}
+
+/// A connection or a stream on any node, with its subscriptions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedSlot {
+    pub row: SlotRow,
+    /// Number of subscriptions that count toward the account's limit.
+    pub subscriptions: u32,
+    /// The text of [`Shared::set_pending`].
+    pub pending: String,
+}
+
+/// The first missing sequence number of the trades of each security.
+pub type MissedTrades = BTreeMap<Symbol, i64>;
+
+/// Trades that a closed connection did not receive.
+#[derive(Clone, Debug)]
+struct Missed {
+    slot: i64,
+    account: AccountId,
+    lineage: [u8; 16],
+    trades: String,
 }
 
 /// Reason why a node must close a connection.
@@ -144,9 +169,14 @@ impl Shared {
             let NewSlot { account, lineage, transport, address, since } = slot;
             let values = (account.0, node.0, lineage, transport, address, since.0);
             let id = db.one(sql::ADD, values, |row| row.get(0))?;
+            let missed = match password {
+                Some(_) => None,
+                None => db.first(sql::TAKE_MISSED, [*lineage], |row| row.get::<String>(0))?,
+            };
             let superseded =
                 go.iter().filter(|row| row.is_here && !is_present(row)).map(|row| row.id).collect();
-            Ok(SlotOutcome::HeldSlot { id, online: count(stay).saturating_add(1), superseded })
+            let (online, missed) = (count(stay).saturating_add(1), missed.as_deref().map(read_missed));
+            Ok(SlotOutcome::HeldSlot { id, online, superseded, missed: missed.unwrap_or_default() })
         })();
         match &with_slot {
             Ok(SlotOutcome::HeldSlot { id, .. }) => db.commit().inspect_err(|_| {
@@ -172,16 +202,42 @@ impl Shared {
         Shared::write_left_aside(self);
     }
 
-    /// Writes pending frees. If another thread is writing them, waits for its row locks, so that a
-    /// later count excludes the freed slots.
+    /// Records trades that a closed connection did not receive, for the next connection of the
+    /// client. Call this before [`Shared::leave`], so that a background thread writes both at once.
+    /// Nothing is recorded if the client has already reconnected.
+    pub fn note_missed(
+        self: &std::sync::Arc<Self>,
+        slot: i64,
+        account: AccountId,
+        lineage: [u8; 16],
+        missed: &MissedTrades,
+    ) {
+        let trades: Vec<String> = missed.iter().map(|(symbol, first)| format!("{symbol} {first}")).collect();
+        self.left.add_missed(Missed { slot, account, lineage, trades: trades.join(SEPARATOR) });
+        Shared::write_left_aside(self);
+    }
+
+    /// Writes pending frees and missed trades. If another thread is writing them, waits for its row
+    /// locks, so that a later count excludes the freed slots.
     pub fn write_left(&self) -> Result<(), StoreError> {
-        let left = self.left.waiting();
-        if left.is_empty() {
+        let (left, missed) = self.left.waiting();
+        if left.is_empty() && missed.is_empty() {
             return Ok(());
         }
-        within(&self.quick(), |db| left.iter().try_for_each(|id| db.run(sql::REMOVE, [*id]).map(drop)))?;
-        self.left.written(&left);
+        within(&self.quick(), |db| {
+            for Missed { slot, account, lineage, trades } in &missed {
+                db.run(sql::ADD_MISSED, (lineage, trades, account.0, *slot))?;
+            }
+            left.iter().try_for_each(|id| db.run(sql::REMOVE, [*id]).map(drop))
+        })?;
+        self.left.written(&left, &missed);
         Ok(())
+    }
+
+    /// Describes what a connection requested and does not get, for the lists of all nodes. The store
+    /// does not interpret the text.
+    pub fn set_pending(&self, slot: i64, text: &str) -> Result<(), StoreError> {
+        self.quick().run(sql::SET_PENDING, (slot, text)).map(drop)
     }
 
     /// Returns the number of an account's connections.
@@ -191,14 +247,18 @@ impl Shared {
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
-    /// Returns the connections of an account, or of all accounts if `of` is `None`, oldest first.
-    /// `most` limits only the list of all accounts.
-    pub fn slots(&self, of: Option<AccountId>, most: u32) -> Result<Vec<SlotRow>, StoreError> {
+    /// Returns the connections and streams of an account, or of all accounts if `of` is `None`,
+    /// oldest first. `most` limits only the list of all accounts.
+    pub fn slots(&self, of: Option<AccountId>, most: u32) -> Result<Vec<ListedSlot>, StoreError> {
         let (db, node) = (self.durable(), self.node()?);
         self.write_left()?;
+        let listed = |row: &Row<'_>| {
+            let subscriptions = u32::try_from(row.get::<i64>(8)?).unwrap_or(u32::MAX);
+            Ok(ListedSlot { row: read(row, node.0)?, subscriptions, pending: row.get(9)? })
+        };
         match of {
-            Some(account) => db.all(sql::OF_ACCOUNT, [account.0], |row| read(row, node.0)),
-            None => db.all(sql::OF_ALL, [most], |row| read(row, node.0)),
+            Some(account) => db.all(sql::LIST_OF_ACCOUNT, [account.0], listed),
+            None => db.all(sql::LIST_ALL, [most], listed),
         }
     }
 
@@ -250,7 +310,7 @@ impl Shared {
         let writer = shared.clone();
         let work = move || {
             // A failed write is retried at the next heartbeat.
-            while !writer.left.end_writing_if(BTreeSet::is_empty) {
+            while !writer.left.end_writing_if(Leaving::is_empty) {
                 if writer.write_left().is_err() {
                     writer.left.end_writing_if(|_| true);
                     return;
@@ -283,6 +343,18 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
+/// Separates securities in the text of missed trades.
+const SEPARATOR: &str = ",";
+
+/// Reads the text of missed trades. What cannot be read is left out: it must not prevent a sign-in.
+fn read_missed(text: &str) -> MissedTrades {
+    let trades = text.split(SEPARATOR).filter_map(|of| of.split_once(' '));
+    trades.filter_map(|(symbol, first)| Some((symbol.parse().ok()?, first.parse().ok()?))).collect()
+}
+
+/// Maximum number of bytes of missed trades that are not written yet. More are not recorded.
+const MISSED_BYTES_MAX: usize = 16 << 20;
+
 /// Slots that were freed but whose removal is not written yet.
 #[derive(Debug, Default)]
 pub(super) struct Left(std::sync::Mutex<Leaving>);
@@ -292,7 +364,16 @@ struct Leaving {
     /// Ids of the slots, including those being written. Sorted, because all writers lock rows in
     /// the order of ids.
     ids: BTreeSet<i64>,
+    /// Missed trades by lineage, including those being written.
+    missed: BTreeMap<[u8; 16], Missed>,
+    missed_bytes: usize,
     is_writing: bool,
+}
+
+impl Leaving {
+    fn is_empty(&self) -> bool {
+        self.ids.is_empty() && self.missed.is_empty()
+    }
 }
 
 impl Left {
@@ -300,15 +381,35 @@ impl Left {
         self.lock().ids.insert(id);
     }
 
-    fn waiting(&self) -> Vec<i64> {
-        self.lock().ids.iter().copied().collect()
+    fn add_missed(&self, missed: Missed) {
+        let mut leaving = self.lock();
+        if leaving.missed_bytes.saturating_add(missed.trades.len()) > MISSED_BYTES_MAX {
+            return;
+        }
+        leaving.missed_bytes += missed.trades.len();
+        if let Some(before) = leaving.missed.insert(missed.lineage, missed) {
+            leaving.missed_bytes -= before.trades.len();
+        }
     }
 
-    fn written(&self, ids: &[i64]) {
-        let mut leaving = self.lock();
+    fn waiting(&self) -> (Vec<i64>, Vec<Missed>) {
+        let leaving = self.lock();
+        (leaving.ids.iter().copied().collect(), leaving.missed.values().cloned().collect())
+    }
+
+    fn written(&self, ids: &[i64], missed: &[Missed]) {
+        let leaving = &mut *self.lock();
         ids.iter().for_each(|id| {
             leaving.ids.remove(id);
         });
+        for Missed { slot, lineage, .. } in missed {
+            // A later connection of the client may have closed in the meantime.
+            if leaving.missed.get(lineage).is_some_and(|now| now.slot == *slot)
+                && let Some(written) = leaving.missed.remove(lineage)
+            {
+                leaving.missed_bytes -= written.trades.len();
+            }
+        }
     }
 
     /// Returns whether the caller becomes the writer.
@@ -318,9 +419,9 @@ impl Left {
 
     /// Ends the caller's role as writer if `is_over` returns `true` for the pending ids. Returns
     /// whether it ended.
-    fn end_writing_if(&self, is_over: impl FnOnce(&BTreeSet<i64>) -> bool) -> bool {
+    fn end_writing_if(&self, is_over: impl FnOnce(&Leaving) -> bool) -> bool {
         let mut leaving = self.lock();
-        let ends = is_over(&leaving.ids);
+        let ends = is_over(&leaving);
         leaving.is_writing &= !ends;
         ends
     }
@@ -380,15 +481,49 @@ pub(super) mod sql {
         ),
     );
 
-    pub(crate) const OF_ALL: Sql = Sql::new(
-        "find connections",
+    macro_rules! listed {
+        () => {
+            concat!(
+                "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, \
+                 seat.is_silent, (select count(*) from subscription where subscription.seat = seat.id), seat.pending ",
+                live!()
+            )
+        };
+    }
+
+    pub(crate) const LIST_OF_ACCOUNT: Sql =
+        Sql::new("list connections", concat!(listed!(), " and seat.account_id = $1 order by seat.id"));
+
+    pub(crate) const LIST_ALL: Sql =
+        Sql::new("list connections", concat!(listed!(), " order by seat.id limit $1"));
+
+    pub(crate) const SET_PENDING: Sql =
+        Sql::new("describe subscriptions", "update seat set pending = $2 where id = $1");
+
+    /// Records the missed trades of a client, unless the client has another connection.
+    pub(crate) const ADD_MISSED: Sql = Sql::new(
+        "record missed trades",
         concat!(
-            "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
-            live!(),
-            not_a_stream!(),
-            " order by seat.id limit $1"
+            "insert into missed_trades (lineage, trades, left_us) select $1, $2, ",
+            now_us!(),
+            " where not exists (select 1 from seat where account_id = $3 and lineage = $1 and id <> $4) \
+             on conflict (lineage) do update set trades = excluded.trades, left_us = excluded.left_us"
         ),
     );
+
+    /// Missed trades are sent for ten minutes.
+    pub(crate) const TAKE_MISSED: Sql = Sql::new(
+        "take missed trades",
+        concat!(
+            "with taken as (delete from missed_trades where lineage = $1 returning trades, left_us) \
+             select trades from taken where left_us > ",
+            now_us!(),
+            " - 600000000"
+        ),
+    );
+
+    pub(crate) const SWEEP_MISSED: Sql =
+        Sql::new("delete old missed trades", "delete from missed_trades where left_us < $1");
 
     pub(crate) const ONE: Sql = Sql::new(
         "find a connection",
@@ -471,21 +606,52 @@ mod tests {
         left.add(1);
         assert!(left.begin_writing());
         assert!(!left.begin_writing(), "one at a time");
-        let ids = left.waiting();
+        let (ids, _) = left.waiting();
         assert_eq!(ids, [1, 2]);
         left.add(3);
-        assert_eq!(left.waiting(), [1, 2, 3], "until they are written");
-        left.written(&ids);
-        assert!(!left.end_writing_if(BTreeSet::is_empty), "there is more to write");
-        left.written(&[3]);
-        assert!(left.end_writing_if(BTreeSet::is_empty));
+        assert_eq!(left.waiting().0, [1, 2, 3], "until they are written");
+        left.written(&ids, &[]);
+        assert!(!left.end_writing_if(Leaving::is_empty), "there is more to write");
+        left.written(&[3], &[]);
+        assert!(left.end_writing_if(Leaving::is_empty));
         assert!(left.begin_writing());
     }
 
     #[test]
-    fn lists_of_connections_exclude_streams() {
+    fn missed_trades_wait_until_they_are_written_up_to_a_limit() {
+        let left = Left::default();
+        let missed = |slot, lineage, trades: &str| {
+            let trades = trades.to_owned();
+            Missed { slot, account: AccountId(7), lineage: [lineage; 16], trades }
+        };
+        let waiting = |left: &Left| left.waiting().1.iter().map(|of| of.slot).collect::<Vec<_>>();
+        left.add_missed(missed(1, 5, "700.HK 17"));
+        left.add_missed(missed(2, 6, "700.HK 18"));
+        let (_, first) = left.waiting();
+        // The first client has reconnected and left again while the writer is busy.
+        left.add_missed(missed(3, 5, "700.HK 19"));
+        left.written(&[], &first);
+        assert_eq!(waiting(&left), [3]);
+        assert!(!left.end_writing_if(Leaving::is_empty));
+        left.add_missed(missed(4, 8, &"x".repeat(MISSED_BYTES_MAX)));
+        assert_eq!(waiting(&left), [3]);
+        left.written(&[], &left.waiting().1);
+        left.add_missed(missed(4, 8, &"x".repeat(MISSED_BYTES_MAX)));
+        assert_eq!(waiting(&left), [4], "there is room again");
+    }
+
+    #[test]
+    fn missed_trades_are_read_from_their_text() {
+        let read = read_missed("700.HK 1784122320000001,AAPL.US 5,x,9988.HK,AAPL.US x");
+        let of = |symbol: &str| read.get(&symbol.parse().unwrap()).copied();
+        assert_eq!((of("700.HK"), of("AAPL.US"), read.len()), (Some(1_784_122_320_000_001), Some(5), 2));
+        assert!(read_missed("").is_empty());
+    }
+
+    #[test]
+    fn counts_of_connections_exclude_streams() {
         let exclusion = format!("seat.door <> '{STREAM}'");
-        for sql in [sql::OF_ACCOUNT, sql::OF_ALL, sql::ONE, sql::COUNT, sql::END] {
+        for sql in [sql::OF_ACCOUNT, sql::ONE, sql::COUNT, sql::END] {
             assert!(sql.text.contains(&exclusion), "{}", sql.text);
         }
     }

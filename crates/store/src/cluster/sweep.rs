@@ -11,6 +11,8 @@ const PASSWORDS_KEPT_US: i64 = 10 * MINUTE_US;
 /// Time for which clients' gateways are retained. Equal to the validity of session ids, which is a
 /// day.
 const SESSIONS_KEPT_US: i64 = 24 * 60 * MINUTE_US;
+/// Time for which missed trades are sent again.
+const MISSED_KEPT_US: i64 = 10 * MINUTE_US;
 /// Time for which withdrawals of rights are retained.
 const WITHDRAWALS_KEPT_US: i64 = 2 * 60 * MINUTE_US;
 /// Time for which arrivals of late candles are retained. Longer than any query reads back.
@@ -28,6 +30,7 @@ impl Shared {
         db.run(paces::sql::SWEEP, [now_us])?;
         db.run(guards::sql::SWEEP, [now_us])?;
         db.run(slots::sql::SWEEP_CLIENTS, [now_us - SESSIONS_KEPT_US])?;
+        db.run(slots::sql::SWEEP_MISSED, [now_us - MISSED_KEPT_US])?;
         db.run(signature_sql::SWEEP, [])?;
         db.run(node::sql::SWEEP_WITHDRAWALS, [now_us - WITHDRAWALS_KEPT_US])?;
         db.run(arrivals::SWEEP, [now.0 - ARRIVALS_KEPT_S])?;

@@ -82,6 +82,14 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         oldest: 16,
         replaces: &[],
     },
+    Migration {
+        version: 19,
+        name: "missed trades",
+        sqlite: include_str!("../../migrations/sqlite/accounts-19-missed-trades.sql"),
+        postgres: include_str!("../../migrations/postgres/accounts-19-missed-trades.sql"),
+        oldest: 16,
+        replaces: &[],
+    },
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

@@ -40,7 +40,7 @@ const OF_THE_ENGINE: [&str; 2] = ["migration", "sealed_table"];
 /// `identity` and `lineage` record changes for local copies, which belong to one database; bodies
 /// in `retired_body` are about to be removed; `sealing_key` is written when the key file is in
 /// place.
-pub(super) const OF_THE_MOMENT: [&str; 20] = [
+pub(super) const OF_THE_MOMENT: [&str; 21] = [
     "arrival",
     "call_bucket",
     "gate",
@@ -48,6 +48,7 @@ pub(super) const OF_THE_MOMENT: [&str; 20] = [
     "identity",
     "lease",
     "lineage",
+    "missed_trades",
     "node",
     "one_time_password",
     "pace",

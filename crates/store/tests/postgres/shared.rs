@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use store::{
-    AccountId, Accounts, AuditNote, Fit, GuardKey, GuardRow, NewPassword, NewSlot, NodeId, PaceLimit,
-    RateAsk, RateDecision, Shared, SignatureLimits, SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest,
-    StoreError, SubscriptionRequest,
+    AccountId, Accounts, AuditNote, Fit, GuardKey, GuardRow, MissedTrades, NewPassword, NewSlot, NodeId,
+    PaceLimit, RateAsk, RateDecision, Shared, SignatureLimits, SignatureOutcome, SlotEnding, SlotOutcome,
+    SlotRequest, StoreError, SubscriptionRequest,
 };
 
 use crate::accounts::add;
@@ -259,7 +259,8 @@ fn a_reconnecting_client_frees_its_slot_at_any_node() {
     let again = sit(&nodes[1], &slot(ann, 1), 2);
     let (id, online) = with_slot(&again);
     assert_eq!(online, 2);
-    assert_eq!(again, SlotOutcome::HeldSlot { id, online, superseded: Vec::new() }, "it was not here");
+    let expected = SlotOutcome::HeldSlot { id, online, superseded: Vec::new(), missed: MissedTrades::new() };
+    assert_eq!(again, expected, "it was not here");
     let heartbeat = nodes[0].shared().heartbeat("node 1").unwrap();
     assert_eq!((heartbeat.nodes, heartbeat.ended), (2, vec![(first, SlotEnding::Superseded)]));
     let again = nodes[0].shared().heartbeat("node 1").unwrap();
@@ -271,16 +272,58 @@ fn a_reconnecting_client_frees_its_slot_at_any_node() {
     assert_eq!(superseded, [id]);
     let listed = nodes[0].shared().slots(Some(ann), 10).unwrap();
     assert_eq!(listed.len(), 2);
-    assert!(listed.iter().all(|row| !row.is_here && row.slot.transport == "websocket"));
+    assert!(listed.iter().all(|of| !of.row.is_here && of.row.slot.transport == "websocket"));
     assert_eq!(nodes[0].shared().slots(None, 1).unwrap().len(), 1);
     // An operator at the first node closes a connection of the second node.
-    let ended = listed[0].id;
+    let ended = listed[0].row.id;
     assert!(nodes[0].shared().slot(ended).unwrap().is_some());
     assert!(nodes[0].shared().end_slot(ended, SlotEnding::ByOperator).unwrap());
     assert!(!nodes[0].shared().end_slot(ended, SlotEnding::ByOwner).unwrap(), "it has ended");
     assert_eq!(nodes[0].shared().online(ann).unwrap(), 1);
     let heartbeat = nodes[1].shared().heartbeat("node 2").unwrap();
     assert_eq!(heartbeat.ended, [(ended, SlotEnding::ByOperator)]);
+}
+
+#[test]
+fn a_reconnecting_client_takes_its_missed_trades_once_at_any_node() {
+    let home = Home::new();
+    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
+    let ann = add(&nodes[0].accounts, "ann").unwrap();
+    let missed = |first: i64| MissedTrades::from([(symbol("700.HK"), first), (symbol("AAPL.US"), 9)]);
+    let close = |node: &Node, id: i64, missed: &MissedTrades| {
+        node.shared().note_missed(id, ann, [1; 16], missed);
+        node.shared().leave(id);
+        node.shared().write_left().unwrap();
+    };
+    let come = |node: &Node, password| {
+        let slot = slot(ann, 1);
+        let request = SlotRequest { slot: &slot, limit: 9, present: None, password };
+        let SlotOutcome::HeldSlot { id, missed, .. } = node.shared().sit(&request).unwrap() else { panic!() };
+        (id, missed)
+    };
+    let nothing = MissedTrades::new();
+    let (first, none) = come(&nodes[0], None);
+    assert_eq!(none, nothing);
+    close(&nodes[0], first, &missed(5));
+    let (second, taken) = come(&nodes[1], None);
+    assert_eq!(taken, missed(5));
+    // The client has already reconnected when this node finds that the connection has ended.
+    let (third, none) = come(&nodes[0], None);
+    assert_eq!(none, nothing);
+    close(&nodes[1], second, &missed(6));
+    close(&nodes[0], third, &missed(7));
+    let (fourth, taken) = come(&nodes[1], None);
+    assert_eq!(taken, missed(7));
+    // They are not sent after ten minutes.
+    close(&nodes[1], fourth, &missed(8));
+    home.damage("accounts", "update missed_trades set left_us = left_us - 600000000");
+    let (fifth, none) = come(&nodes[0], None);
+    assert_eq!((none, home.number("accounts", "select count(*) from missed_trades")), (nothing, 0));
+    // A stopping node records them too.
+    nodes[0].shared().note_missed(fifth, ann, [1; 16], &missed(9));
+    nodes[0].shared().leave(fifth);
+    nodes[0].shared().leave_nodes().unwrap();
+    assert_eq!(come(&nodes[1], None).1, missed(9));
 }
 
 #[test]

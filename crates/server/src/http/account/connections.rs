@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use access::{Account, AccountId, Actor, ConnectionId, Role, SharedConnection, SlotEnding};
-use market::Timestamp;
+use access::{Account, AccountId, Actor, ConnectionId, ListedConnection, Role, SharedConnection, SlotEnding};
+use market::{Symbol, Timestamp};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::kit::doc::{self, AnswerDoc, Doc, Kind, Parameter, Tag, data, one_of};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call};
 use crate::links::{ConnectionInfo, TransportKind};
-use crate::live::{StreamInfo, Subscribed};
+use crate::live::{Pending, StreamInfo, Subscribed};
 use crate::mailbox::ClosedBy;
 use crate::written::Instant;
 
@@ -43,7 +43,7 @@ pub(super) const CLOSE: Doc = Doc::new(
 #[derive(Debug, Serialize, JsonSchema)]
 struct Connections {
     connections: Vec<Connection>,
-    /// Open streams of `GET /v1/live` to this server, oldest first.
+    /// Open streams of `GET /v1/live`, oldest first.
     streams: Vec<Stream>,
     /// Number of open connections.
     online: usize,
@@ -77,8 +77,8 @@ struct Connection {
     address: String,
     /// Time of the sign-in.
     since: Instant,
-    /// Quote subscriptions; null for a connection to another node.
-    subscriptions: Option<Subscriptions>,
+    /// Quote subscriptions.
+    subscriptions: Subscriptions,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -109,7 +109,7 @@ struct Subscriptions {
 #[derive(Debug, Serialize, JsonSchema)]
 struct LeftOut {
     symbol: String,
-    reason: &'static str,
+    reason: String,
 }
 
 impl From<Subscribed> for Subscriptions {
@@ -118,8 +118,33 @@ impl From<Subscribed> for Subscriptions {
         Subscriptions {
             count: list.len(),
             waiting: waiting.iter().map(|symbol| symbol.as_str().to_owned()).collect(),
-            left_out: left_out.map(|of| LeftOut { symbol: of.symbol, reason: of.reason }).collect(),
+            left_out: left_out
+                .map(|of| LeftOut { symbol: of.symbol, reason: of.reason.to_owned() })
+                .collect(),
         }
+    }
+}
+
+impl Subscriptions {
+    /// Reads what another node has recorded of a connection. Securities that were recorded as
+    /// pending may have been stored since.
+    fn recorded(count: u32, pending: &str, site: &Site) -> Result<Subscriptions, Problem> {
+        let Pending { mut waiting, left_out } = Pending::read(pending);
+        let mut problem = None;
+        waiting.retain(|symbol| match symbol.parse::<Symbol>().map(|symbol| site.core.is_stored(&symbol)) {
+            Ok(Ok(is_stored)) => !is_stored,
+            Ok(Err(refusal)) => {
+                problem = Some(refusal);
+                true
+            }
+            Err(_) => false,
+        });
+        if let Some(refusal) = problem {
+            return Err(refusal.into());
+        }
+        let count = usize::try_from(count).unwrap_or(usize::MAX).saturating_sub(waiting.len());
+        let left_out = left_out.into_iter().map(|(symbol, reason)| LeftOut { symbol, reason });
+        Ok(Subscriptions { count, waiting, left_out: left_out.collect() })
     }
 }
 
@@ -134,17 +159,11 @@ fn transports(_: &mut SchemaGenerator) -> Schema {
 
 pub(super) fn list(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer, Problem> {
     let whose = whose(call, &me, site)?;
-    let open_connections = open_connections(whose.as_ref().map(|account| account.id), site)?;
-    let mut connections = Vec::with_capacity(open_connections.len());
-    for connection in &open_connections {
-        connections.push(described(connection, site)?);
-    }
-    let streams = site.core.list_streams(whose.as_ref().map(|account| account.id));
-    let streams = streams.into_iter().map(|(info, subscribed)| stream(&info, subscribed, site));
+    let (connections, streams) = all(whose.as_ref().map(|account| account.id), site)?;
     Ok(envelope::success(Connections {
         online: connections.len(),
         connections,
-        streams: streams.collect::<Result<_, _>>()?,
+        streams,
         limit: whose.as_ref().map(|account| account.terms.connections),
         whose: whose.map(|account| Owner {
             account_id: account.id.0,
@@ -235,15 +254,42 @@ impl From<SharedConnection> for OpenConnection {
     }
 }
 
-/// Returns the connections of an account, or of all accounts if `of` is `None`, on every node.
-fn open_connections(of: Option<AccountId>, site: &Site) -> Result<Vec<OpenConnection>, Problem> {
-    let shared = site.core.access.connections(of).map_err(Problem::from_access)?;
-    Ok(match shared {
-        Some(all) => all.into_iter().map(OpenConnection::from).collect(),
-        None => site.links.list(of).into_iter().map(OpenConnection::from).collect(),
-    })
+/// Returns the connections and streams of an account, or of all accounts if `of` is `None`, on every
+/// node.
+fn all(of: Option<AccountId>, site: &Site) -> Result<(Vec<Connection>, Vec<Stream>), Problem> {
+    let Some(all) = site.core.access.connections(of).map_err(Problem::from_access)? else {
+        let connections = site.links.list(of).into_iter().map(OpenConnection::from);
+        let connections = connections.map(|one| {
+            let subscribed = site.core.subscribed(one.account, one.id);
+            described(one, subscribed.into(), site)
+        });
+        let streams = site.core.list_streams(of).into_iter();
+        let streams = streams.map(|(info, subscribed)| stream(&info, subscribed, site));
+        return Ok((connections.collect::<Result<_, _>>()?, streams.collect::<Result<_, _>>()?));
+    };
+    let (mut connections, mut streams) = (Vec::with_capacity(all.len()), Vec::new());
+    for ListedConnection { connection, is_stream, subscriptions, pending } in all {
+        let one = OpenConnection::from(connection);
+        let subscriptions = match one.is_here && !is_stream {
+            true => site.core.subscribed(one.account, one.id).into(),
+            false => Subscriptions::recorded(subscriptions, &pending, site)?,
+        };
+        match is_stream {
+            true => streams.push(Stream {
+                id: format!("stream-{}", one.id),
+                account_id: one.account.0,
+                account: name(one.account, site)?,
+                address: one.address,
+                since: Instant::utc(one.since),
+                subscriptions,
+            }),
+            false => connections.push(described(one, subscriptions, site)?),
+        }
+    }
+    Ok((connections, streams))
 }
 
+/// Describes a stream of a server that shares its database with no other one.
 fn stream(info: &StreamInfo, subscribed: Subscribed, site: &Site) -> Result<Stream, Problem> {
     Ok(Stream {
         id: format!("stream-{}", info.number),
@@ -260,16 +306,14 @@ fn name(account: AccountId, site: &Site) -> Result<String, Problem> {
     Ok(account.map(|account| account.name.clone()).unwrap_or_default())
 }
 
-fn described(connection: &OpenConnection, site: &Site) -> Result<Connection, Problem> {
+fn described(one: OpenConnection, subscriptions: Subscriptions, site: &Site) -> Result<Connection, Problem> {
     Ok(Connection {
-        id: connection.id.to_string(),
-        account_id: connection.account.0,
-        account: name(connection.account, site)?,
-        transport: connection.transport.clone(),
-        address: connection.address.clone(),
-        since: Instant::utc(connection.since),
-        subscriptions: connection
-            .is_here
-            .then(|| site.core.subscribed(connection.account, connection.id).into()),
+        id: one.id.to_string(),
+        account_id: one.account.0,
+        account: name(one.account, site)?,
+        transport: one.transport,
+        address: one.address,
+        since: Instant::utc(one.since),
+        subscriptions,
     })
 }

@@ -1,0 +1,1 @@
+-- Nothing: the tables of connections exist only on PostgreSQL.
