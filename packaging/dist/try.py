@@ -40,7 +40,7 @@ def main():
     args = parser.parse_args()
     dist = args.folder.resolve()
     run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=dist)
-    for kind, installed in (("tarball", from_tarball), ("wheel", from_wheel), ("Debian package", from_debian)):
+    for kind, installed in (("tarball", from_tarball), ("install script", from_script), ("wheel", from_wheel), ("Debian package", from_debian)):
         with tempfile.TemporaryDirectory(prefix="chandler-try-") as work:
             work = Path(work)
             executable = from_apt(dist) if args.system and installed is from_debian else installed(dist, work)
@@ -54,6 +54,12 @@ def from_tarball(dist, work):
     path = one(dist, "*.tar.gz")
     run(["tar", "-xzf", path, "-C", work])
     return work / path.name.removesuffix(".tar.gz") / "chandler"
+
+
+def from_script(dist, work):
+    environment = {**os.environ, "CHANDLER_RELEASE": str(dist), "CHANDLER_PREFIX": str(work / "own")}
+    run(["sh", dist / "install.sh"], env=environment)
+    return work / "own/bin/chandler"
 
 
 def from_wheel(dist, work):
