@@ -53,7 +53,7 @@ impl LayoutWrites<'_> {
     }
 
     pub fn rename(self, from: &str, to: &str) -> Result<(), StoreError> {
-        self.db.run(sql::RENAME, (self.account.0, from, to))?;
+        self.db.run(sql::RENAME, (to, self.account.0, from))?;
         Ok(())
     }
 
@@ -75,7 +75,7 @@ pub(super) mod sql {
         PUT: "store a chart layout",
             "insert into chart_layout (account_id, name, query, changed_at) values ($1, $2, $3, $4) \
              on conflict (account_id, name) do update set query = excluded.query, changed_at = excluded.changed_at";
-        RENAME: "rename a chart layout", "update chart_layout set name = $3 where account_id = $1 and name = $2";
+        RENAME: "rename a chart layout", "update chart_layout set name = $1 where account_id = $2 and name = $3";
         REMOVE: "remove a chart layout", "delete from chart_layout where account_id = $1 and name = $2";
     }
 
