@@ -108,8 +108,8 @@ async fn trades_flow_and_distribution_are_the_same_on_every_transport() {
         ),
         (
             "/quote/markets/trading-days",
-            "/v1/quote/trading-days?market=HK&beg_day=20231001&end_day=20231031",
-            r#"{"market":"HK","beg_day":"20231001","end_day":"20231031"}"#,
+            "/v1/quote/trading-days?market=HK&beg_day=20261101&end_day=20261130",
+            r#"{"market":"HK","beg_day":"20261101","end_day":"20261130"}"#,
         ),
     ] {
         let mirrored = server.post(post, &account, body).await;
