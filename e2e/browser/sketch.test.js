@@ -73,7 +73,8 @@ describe('drawings', () => {
       await own(page, 'line').waitFor();
       await tool(page, 'level').click();
       await clickAt(page, 0.5, 0.5);
-      await own(page, 'level').waitFor();
+      // A horizontal line has no height.
+      await own(page, 'level').waitFor({ state: 'attached' });
       await tool(page, 'measure').click();
       const [from, to] = [await placeAt(page, 0.5, 0.7), await placeAt(page, 0.6, 0.4)];
       await page.mouse.move(from.x, from.y);

@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use crate::live::Stored;
 use crate::suspect::Suspect;
 
-/// Seconds of a movement that are read at once.
+/// Seconds of a movement that are read together.
 const WINDOW: i64 = 86_400;
 /// Longest movement in seconds whose quotes are all compared. Of a longer one, only the quote at its
 /// end is.

@@ -59,7 +59,6 @@ struct Drawing {
     /// One point of a level or a note, two of a line or a measure.
     points: Vec<Point>,
     /// Text of a note, at most 120 characters; empty for other drawings.
-    #[serde(default)]
     text: String,
 }
 

@@ -94,7 +94,10 @@ export class Alerts {
     };
     const past = (one) => el('li', {}, el('span', {}, `${one.symbol} ${wordsOf(one)}: ${one.price}`), el('small', {}, timeOf(one.at)));
     const listed = (title, rows, none) => [el('h3', {}, phrase(title)), rows.length > 0 ? el('ul', {}, rows) : el('p', { class: 'lead' }, phrase(none))];
+    const hadFocus = this.rows.contains(document.activeElement);
     this.rows.replaceChildren(...listed('pending', this.list.map(row), 'no_alerts'), ...listed('fired', this.fired.slice(0, SHOWN_MAX).map(past), 'none_fired'));
+    // Outside the dialog, its keys would be those of the page.
+    if (hadFocus) this.rows.focus({ preventScroll: true });
   }
 
   async send(method, body) {

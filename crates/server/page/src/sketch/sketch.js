@@ -267,12 +267,22 @@ export class Sketch {
     for (const row of this.rows) this.put(row);
   }
 
+  /** The distance of a time from the left in pixels. The library places whole positions only. */
+  xOf(time) {
+    const chart = this.on.chart();
+    const index = indexOfTime(chart.candles, time);
+    const [from, to] = [Math.floor(index), Math.ceil(index)].map((whole) => chart.spot(whole).x);
+    return from + (to - from) * (index - Math.floor(index));
+  }
+
   put(row) {
     const { drawing: { kind, points, text }, box, label, ends } = row;
     const chart = this.on.chart();
-    const places = points.map(({ time, price }) => ({ x: kind === 'level' ? 0 : chart.spot(indexOfTime(chart.candles, time)).x, y: chart.yOf(price) }));
+    const places = points.map(({ time, price }) => ({ x: kind === 'level' ? 0 : this.xOf(time), y: chart.yOf(price) }));
     if (kind === 'level') places.push({ x: chart.width(), y: places[0].y });
-    const isOut = places.some(({ x, y }) => !Number.isFinite(x) || !Number.isFinite(y));
+    const height = chart.spot(0).y;
+    const isAside = ['level', 'note'].includes(kind) && !(places[0].y >= 0 && places[0].y <= height);
+    const isOut = isAside || places.some(({ x, y }) => !Number.isFinite(x) || !Number.isFinite(y));
     box.style.display = isOut ? 'none' : '';
     if (isOut) return;
     const [from, to = from] = places;

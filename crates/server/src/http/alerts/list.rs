@@ -36,7 +36,9 @@ struct Reminders {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "AlertsOfSecurity")]
 struct Group {
-    /// Such as ST/HK/700.
+    /// Symbol, for SDKs since 5.
+    symbol: String,
+    /// Such as ST/HK/700, for earlier SDKs.
     counter_id: String,
     /// Symbol without its region.
     code: String,
@@ -131,6 +133,7 @@ pub(super) fn reminders(call: &Call<'_>, site: &Site, admitted: Admitted) -> Res
         let [price, chg, p_chg] = prices(site, &admitted, symbol)?;
         let market = symbol.market();
         lists.push(Group {
+            symbol: symbol.to_string(),
             counter_id: counter_id(symbol),
             code: symbol.ticker().to_owned(),
             market: market.as_str(),
