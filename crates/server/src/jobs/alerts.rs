@@ -26,13 +26,13 @@ pub(super) fn compare(core: &Arc<Core>) -> Job {
         every: EVERY,
         demand,
         work: Arc::new(move |_| {
-            let as_of = core.market_now();
-            let has_alerts = pushes::compare_alerts(&core, None, as_of)?;
+            let now = pushes::compare_alerts(&core)?;
             // New rows and movements of a stopped clock wake the job.
             let is_running = matches!(core.market_clock().pace(), ClockSpeed::Running { .. });
-            let now = as_of.now().0;
-            let next = Timestamp(now.saturating_add(60 - now.rem_euclid(60)));
-            let wait = core.time_until(next).filter(|_| has_alerts && is_running);
+            let next = now
+                .filter(|_| is_running)
+                .map(|Timestamp(now)| Timestamp(now.saturating_add(60 - now.rem_euclid(60))));
+            let wait = next.and_then(|next| core.time_until(next));
             Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
         }),
     }

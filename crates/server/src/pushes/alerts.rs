@@ -5,8 +5,10 @@ use std::sync::PoisonError;
 
 use access::{AccessError, AccountId};
 use history::{AsOf, HistoryError};
+use market::Timestamp;
 use store::StoreError;
 
+use super::Channel;
 use crate::account_news::Subject;
 use crate::core::Core;
 
@@ -20,9 +22,16 @@ pub(crate) enum AlertError {
     Store(#[from] StoreError),
 }
 
+/// Compares the alerts of all accounts without a world. Returns the market time if there are enabled
+/// alerts. Blocks on disk I/O.
+pub(crate) fn compare_alerts(core: &Core) -> Result<Option<Timestamp>, AlertError> {
+    let as_of = Channel::of_server(core).as_of();
+    Ok(compare(core, None, as_of)?.then(|| as_of.now()))
+}
+
 /// Compares the alerts of a world, or of all accounts without one, up to the instant of their clock.
 /// Returns whether there are enabled alerts. Blocks on disk I/O.
-pub(crate) fn compare_alerts(core: &Core, world: Option<AccountId>, as_of: AsOf) -> Result<bool, AlertError> {
+fn compare(core: &Core, world: Option<AccountId>, as_of: AsOf) -> Result<bool, AlertError> {
     let version = core.access.version_check()?;
     let accounts = core.access.database();
     let group = core.alerts.of(world);
@@ -40,7 +49,7 @@ pub(crate) fn compare_alerts(core: &Core, world: Option<AccountId>, as_of: AsOf)
 /// Compares the alerts of a world after a movement. A failure does not fail the movement: the next
 /// one compares the same quotes.
 pub(crate) fn compare_alerts_of_world(core: &Core, account: AccountId, as_of: AsOf) {
-    if let Err(error) = compare_alerts(core, Some(account), as_of) {
+    if let Err(error) = compare(core, Some(account), as_of) {
         tracing::error!(%error, account = account.0, "cannot compare the alerts of a world");
     }
 }

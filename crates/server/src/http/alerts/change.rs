@@ -28,7 +28,7 @@ pub(super) const PUT: Doc = Doc::new(Tag::Account, "putAlert", "Add a price aler
     .refuses(&[BAD_REQUEST, NOT_FOUND, LISTS_TOO_FAST]);
 
 pub(super) const DELETE: Doc = Doc::new(Tag::Account, "deleteAlerts", "Remove price alerts")
-    .about("Ids that the account does not have are ignored.")
+    .about("Ids that the account does not have are ignored. They may be sent in the query instead.")
     .body(&[Media::json::<DeleteBody>()])
     .answers(&[AnswerDoc::ok("The alerts were removed", &[data::<Empty>()])])
     .refuses(&[BAD_REQUEST, LISTS_TOO_FAST]);
@@ -111,8 +111,7 @@ pub(super) fn add_or_update(call: &Call<'_>, site: &Site, admitted: Admitted) ->
 }
 
 pub(super) fn delete(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let body: DeleteBody = call.json()?;
-    let ids = body.ids.ok_or_else(|| wrong("ids required"))?;
+    let ids = removed(call)?.ok_or_else(|| wrong("ids required"))?;
     if ids.len() > usize::try_from(ALERTS_MAX).unwrap_or(usize::MAX) {
         return Err(wrong(format!("at most {ALERTS_MAX} ids in one request")));
     }
@@ -120,6 +119,19 @@ pub(super) fn delete(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let ids: Vec<AlertId> = ids.iter().map(Number::id).collect();
     site.core.access.database().remove_alerts(account, &ids).map_err(of_store)?;
     Ok(envelope::success(Empty {}))
+}
+
+/// Returns the ids of a removal. Newer SDKs send them in the query, and others in the body.
+fn removed(call: &Call<'_>) -> Result<Option<Vec<Number>>, Problem> {
+    if !call.body.is_empty() {
+        let body: DeleteBody = call.json()?;
+        return Ok(body.ids);
+    }
+    let pairs = form_urlencoded::parse(call.query.as_bytes());
+    let texts: Vec<String> =
+        pairs.filter(|(name, _)| name == "ids").map(|(_, value)| value.into_owned()).collect();
+    let ids = texts.iter().flat_map(|text| text.split(',')).map(|id| Number::Text(id.to_owned()));
+    Ok((!texts.is_empty()).then(|| ids.collect()))
 }
 
 fn add(site: &Site, admitted: &Admitted, body: &PutBody) -> Result<AlertId, Problem> {
