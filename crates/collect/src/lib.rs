@@ -6,13 +6,14 @@
 //!
 //! Start at `run.rs`, the main loop. `jobs.rs` selects the series to read, `requests.rs` sends
 //! requests with rate limit, retries and reconnects, and `derive.rs` computes corporate actions.
-//! `through/` answers requests to the server for data that is not stored. `settings.rs` defines the
-//! stored settings and state of a mirror.
+//! `through/` answers requests to the server for data that is not stored, and `follow/` follows the
+//! source's pushes. `settings.rs` defines the stored settings and state of a mirror.
 
 mod calendar;
 mod convert;
 mod derive;
 mod error;
+mod follow;
 mod jobs;
 mod link;
 mod plan;
@@ -26,10 +27,14 @@ mod verify;
 
 pub use derive::{Derivation, derive};
 pub use error::CollectError;
+pub use follow::{Delivered, Delivery, Follower, Following, Sink, follow, followed};
 pub use jobs::{covered, is_of_run, last_complete_day};
-pub use link::{Answered, Connect, Link, Server, Time};
-pub use plan::plan;
+pub use link::{Answered, Connect, Link, Received, Server, Time};
+pub use plan::{Cost, cost, plan};
 pub use run::{Progress, RunOptions, RunReport, Runner, Watch};
-pub use settings::{ListOptions, Login, Rate, Settings, State};
-pub use through::{Fetched, Fetcher, Missing, Need, OpenSource, ReadThrough, Scope, Wants, read_through};
+pub use settings::{FollowState, ListOptions, Login, Rate, Settings, State};
+pub use through::{
+    Counts as ReadThroughCounts, Fetched, Fetcher, Missing, Need, OpenSource, ReadThrough, Scope, Wants,
+    read_through,
+};
 pub use verify::{SecurityCheck, verify};

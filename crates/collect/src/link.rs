@@ -2,19 +2,35 @@
 
 use std::time::Duration;
 
-use source::{Addresses, Answer, Connection, Credentials, Event, Request, SourceError};
+use source::{Addresses, Answer, Connection, Credentials, Event, Push, Request, SourceError};
 
 /// The number of a request and its response.
 pub type Answered = (u32, Result<Answer, SourceError>);
+
+/// A response or a push.
+#[derive(Debug)]
+pub enum Received {
+    Answer(Answered),
+    Push(Push),
+}
 
 /// A signed-in connection.
 pub trait Link {
     /// Sends a request and returns its number.
     fn send(&mut self, request: &Request) -> Result<u32, SourceError>;
 
-    /// Waits for the next response. Returns `None` after `at_most`. The link is dropped after an
-    /// error for which [`SourceError::ends_connection`] is true.
-    fn receive(&mut self, at_most: Duration) -> Result<Option<Answered>, SourceError>;
+    /// Waits for the next response or push. Returns `None` after `at_most`. The link is dropped
+    /// after an error for which [`SourceError::ends_connection`] is true.
+    fn next(&mut self, at_most: Duration) -> Result<Option<Received>, SourceError>;
+
+    /// Waits for the next response on a connection without subscriptions. A push that arrives
+    /// nevertheless is ignored.
+    fn receive(&mut self, at_most: Duration) -> Result<Option<Answered>, SourceError> {
+        match self.next(at_most)? {
+            Some(Received::Answer(answered)) => Ok(Some(answered)),
+            Some(Received::Push(_)) | None => Ok(None),
+        }
+    }
 }
 
 /// Opens connections.
@@ -53,11 +69,11 @@ impl Link for Connection {
         Connection::send(self, request.clone()).map(source::RequestId::number)
     }
 
-    fn receive(&mut self, at_most: Duration) -> Result<Option<Answered>, SourceError> {
-        // The connection has no subscriptions. A push that arrives nevertheless is ignored.
-        match Connection::receive(self, at_most)? {
-            Some(Event::Answer { id, answer }) => Ok(Some((id.number(), answer))),
-            Some(Event::Push { .. }) | None => Ok(None),
-        }
+    fn next(&mut self, at_most: Duration) -> Result<Option<Received>, SourceError> {
+        Ok(match Connection::receive(self, at_most)? {
+            Some(Event::Answer { id, answer }) => Some(Received::Answer((id.number(), answer))),
+            Some(Event::Push(push)) => Some(Received::Push(push)),
+            None => None,
+        })
     }
 }

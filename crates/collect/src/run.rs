@@ -9,12 +9,12 @@ use market::{Candle, Date, DateSpan, DayKind, Market, Period, Symbol, Timestamp,
 use mirror::recheck::Recheck;
 use mirror::{DateRange, Kind, PAGE_ROWS, Quota, RateLimits, STATICS_MAX};
 use source::{Answer, Request, SourceError};
-use store::{MirrorId, MirrorJob, MirrorLock, MirrorReport, MirrorRow, MirrorSecurity, Store};
+use store::{MirrorId, MirrorJob, MirrorLock, MirrorReport, MirrorRow, MirrorSecurity, MirrorTask, Store};
 
 use crate::calendar::calendar_differences;
 use crate::convert::{limits_of, quota_of, security};
 use crate::error::CollectError;
-use crate::jobs::{self, Job, Wanted};
+use crate::jobs::{self, Job, Wanted, is_of_run};
 use crate::reading::Active;
 use crate::requests::Requests;
 use crate::{Connect, Rate, Settings, State, Time, today};
@@ -114,7 +114,7 @@ impl Runner<'_> {
         row: &MirrorRow,
         options: &'b RunOptions,
     ) -> Result<Run<'b>, CollectError> {
-        let lock = self.store.mirror_lock(row)?;
+        let lock = self.store.mirror_lock(row, MirrorTask::Read)?;
         // Another process may have changed the row before the lock was taken.
         let removed = || CollectError::Removed(row.name.clone());
         let row = self.store.reader()?.view().mirror(&row.name)?.ok_or_else(removed)?;
@@ -271,8 +271,11 @@ impl Run<'_> {
         let now = self.requests.now();
         let (list, stored) =
             (self.store.view().mirror_securities(self.id)?, self.store.view().mirror_jobs(self.id)?);
-        let unfinished: BTreeSet<&Symbol> =
-            stored.iter().filter(|job| job.outcome.is_none()).map(|job| &job.symbol).collect();
+        let unfinished: BTreeSet<&Symbol> = stored
+            .iter()
+            .filter(|job| job.outcome.is_none() && is_of_run(job))
+            .map(|job| &job.symbol)
+            .collect();
         let mut symbols = Vec::with_capacity(list.len());
         for MirrorSecurity { symbol, note } in list {
             match note {
@@ -296,7 +299,8 @@ impl Run<'_> {
         self.report.complete = current.len();
         // A security without any jobs also counts as unfinished. Otherwise the new days of the
         // first securities of a long list would use up the quota every month.
-        let begun: BTreeSet<&Symbol> = stored.iter().map(|job| &job.symbol).collect();
+        let begun: BTreeSet<&Symbol> =
+            stored.iter().filter(|job| is_of_run(job)).map(|job| &job.symbol).collect();
         let is_unfinished = |symbol: &Symbol| unfinished.contains(symbol) || !begun.contains(symbol);
         let order = quota.order(&wanted, is_unfinished, self.options.max_new);
         if !order.waiting.is_empty() {
@@ -492,6 +496,10 @@ impl Run<'_> {
     ) -> Result<(), CollectError> {
         self.check_lock()?;
         self.state.recent_ms = self.requests.recent_ms();
+        // A server that follows the mirror stores its own part of the state.
+        if let Some(row) = self.store.view().mirror(&self.name)? {
+            self.state.following = State::parse(&row.state).following;
+        }
         let state = self.state.text();
         let now = self.requests.now();
         let mirror = Collecting { id: self.id, name: &self.name, state: &state, now };

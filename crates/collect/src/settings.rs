@@ -1,5 +1,6 @@
 //! Settings and state of a mirror, stored as JSON.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -88,6 +89,33 @@ pub struct State {
     /// The outcome of the last run.
     pub outcome: Option<String>,
     pub requests: u64,
+    /// State of a server that follows the mirror.
+    pub following: Option<FollowState>,
+}
+
+/// State of following, which is stored with the state of the mirror.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FollowState {
+    pub is_connected: bool,
+    /// When the connection was opened or lost, in Unix seconds.
+    pub since: Option<i64>,
+    /// When this state was stored, in Unix seconds.
+    pub at: Option<i64>,
+    /// Number of securities of the list.
+    pub securities: usize,
+    /// Number of securities whose pushes are received.
+    pub subscribed: usize,
+    /// Securities without pushes, with the reason. At most 20.
+    pub left_out: BTreeMap<String, String>,
+    /// Number of connections, pushes and stored rows since the start of the server.
+    pub connections: u64,
+    pub pushes: u64,
+    pub rows: u64,
+    /// When the last push was received, in Unix seconds.
+    pub last_push_at: Option<i64>,
+    /// Why the last connection ended, or why rows are not stored.
+    pub error: Option<String>,
 }
 
 impl State {

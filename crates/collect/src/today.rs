@@ -1,10 +1,13 @@
 //! The candles of the current day, of which the last may be incomplete.
 
 use history::ingest::{CandleInput, Head, Intake, Rows, Submitted};
-use market::{Candle, Grain, Symbol, Venues};
-use store::Store;
+use history::mirror::MirrorStore;
+use market::{Candle, Grain, Period, Symbol, Timestamp, Venues};
+use mirror::{Adjust, DateRange, Series, Sessions};
+use store::{MirrorId, MirrorJob, Store};
 
 use crate::error::CollectError;
+use crate::jobs::{self, Job, Purpose, TODAY};
 
 /// Stores today's candles as ingested rows, so that incomplete minutes are marked as incomplete.
 /// Today has no daily candle yet; it is folded from the minutes.
@@ -15,7 +18,7 @@ pub(crate) fn put(
     candles: &[Candle],
     now_ms: i64,
 ) -> Result<u64, CollectError> {
-    let now = market::Timestamp(now_ms.div_euclid(1_000));
+    let now = Timestamp(now_ms.div_euclid(1_000));
     let venue = venues.of(symbol.market());
     let Some(today) = venue.rolled(now) else { return Ok(0) };
     let of_today = candles
@@ -45,4 +48,40 @@ pub(crate) fn put(
         Err(error) if !error.is_busy() => Err(error.into()),
         _ => Ok(count),
     }
+}
+
+/// Records that the minutes of the current day are incomplete. Must be called before they are
+/// stored.
+pub(crate) fn mark_incomplete(
+    (store, id): (&mut MirrorStore, MirrorId),
+    venues: &Venues,
+    (symbol, sessions): (&Symbol, Sessions),
+    now: Timestamp,
+) -> Result<(), CollectError> {
+    let venue = venues.of(symbol.market());
+    let Some(day) = venue.rolled(now) else { return Ok(()) };
+    let series = Series::new(symbol.clone(), Period::MINUTE, Adjust::None, sessions)?;
+    let dates = DateRange { from: day, through: day };
+    let job = Job::new(series, dates, Purpose::Read, venue, now);
+    let row = MirrorJob { purpose: TODAY.to_owned(), ..job.row(None, now) };
+    let stored = store.view().mirror_jobs_of(id, symbol)?;
+    let is_known = |known: &MirrorJob| {
+        known.purpose == TODAY && known.first_day == day && known.sessions == row.sessions
+    };
+    if stored.iter().any(is_known) {
+        return Ok(());
+    }
+    // Earlier days are complete once a run has collected them.
+    let covered = jobs::covered(&stored).remove(job.walk.series()).unwrap_or_default();
+    let is_complete = |of: &&MirrorJob| {
+        let mut ranges = covered.iter();
+        of.purpose == TODAY
+            && of.sessions == row.sessions
+            && ranges.any(|range| range.from <= of.first_day && of.first_day <= range.through)
+    };
+    store.write(|batch| {
+        stored.iter().filter(is_complete).try_for_each(|of| batch.remove_mirror_job(id, of))?;
+        batch.put_mirror_job(id, &row)
+    })?;
+    Ok(())
 }

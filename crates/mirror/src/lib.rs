@@ -40,6 +40,7 @@
 //! ```
 
 pub mod factors;
+mod forming;
 mod pace;
 mod plan;
 mod quota;
@@ -48,6 +49,7 @@ mod series;
 pub mod verify;
 mod walk;
 
+pub use forming::{Forming, Print};
 pub use pace::{
     Kind, Next, Pace, ParseRateError, ProfileLimit, RateFactor, RateLimits, Reply, Ticket, WINDOW_S,
 };

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use access::{Access, Account, DatabaseState, Lineage, Moment, Present, Region};
-use collect::{Fetched, Need, ReadThrough, Wants};
+use collect::{Fetched, Following, Need, ReadThrough, Wants};
 use history::{AsOf, History, HistoryError, PageCache};
 use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
 use paper::{NoListener, Paper, PaperError};
@@ -120,6 +120,8 @@ pub(crate) struct Core {
     pub(crate) ingest: Ingest,
     /// Requests data that is not stored from the source of a mirror, if a setting permits it.
     pub(crate) read_through: Option<ReadThrough>,
+    /// State of following the source of a mirror, if a setting names one.
+    pub(crate) following: Option<Following>,
     /// Directory for this server's files: the store directory, or the cache directory if the store
     /// is on another machine.
     folder: PathBuf,
@@ -229,6 +231,7 @@ impl Core {
             backoff: Backoff::new(limits.refusals_per_second),
             unsent: Unsent::new(limits.unsent_bytes),
             read_through: None,
+            following: None,
             server_lock: None,
             stream_checks: AtomicU64::new(0),
             is_stopping: AtomicBool::new(false),
@@ -517,6 +520,9 @@ impl Core {
         self.intake.stop();
         if let Some(read_through) = &self.read_through {
             read_through.stop();
+        }
+        if let Some(following) = &self.following {
+            following.stop();
         }
     }
 

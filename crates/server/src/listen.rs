@@ -28,6 +28,7 @@ use crate::links::Links;
 use crate::local::SignInLinks;
 use crate::market_clock::MarketClock;
 use crate::metrics::Connection;
+use crate::mirror_sink::MirrorSink;
 use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
 use crate::tls::{Tls, TlsError};
@@ -169,6 +170,7 @@ impl Server {
         core.worlds.running_max = settings.worlds_running;
         core.worlds.writes_later = true;
         core.read_through.clone_from(&settings.read_through);
+        core.following.clone_from(&settings.following);
         core.ingest.grace_s = i64::from(settings.ingest_grace_seconds);
         let (core, links) = (Arc::new(core), Links::new(settings.limits.push_queue));
         let mut site = Site::new(core.clone(), links.clone());
@@ -220,6 +222,11 @@ impl Server {
     /// Returns a handle to issue one-time links while the server runs.
     pub fn sign_in_links(&self) -> io::Result<SignInLinks> {
         Ok(SignInLinks::new(self.site.clone(), self.http.local_addr()?))
+    }
+
+    /// Returns the ingest of this server, for a thread that follows the source of a mirror.
+    pub fn mirror_sink(&self) -> MirrorSink {
+        MirrorSink(self.site.core.clone())
     }
 
     /// Returns warnings for the operator.

@@ -79,6 +79,8 @@ pub struct Settings {
     /// Requests data that is not stored from the source of a mirror; `None` to answer only from the
     /// store.
     pub read_through: Option<collect::ReadThrough>,
+    /// State of following the source of a mirror.
+    pub following: Option<collect::Following>,
     /// Maximum size of an uploaded file in bytes.
     pub upload_bytes: usize,
     pub node: NodeSettings,
@@ -142,6 +144,7 @@ impl Default for Settings {
             worlds_keep_days: WORLDS_KEEP_DAYS_DEFAULT,
             statement_font: None,
             read_through: None,
+            following: None,
             upload_bytes: FILE_BYTES_MAX,
             node: NodeSettings::default(),
         }

@@ -5,7 +5,7 @@ use market::{Candle, Date, Price, Session, Symbol, Timestamp, Turnover};
 use prost::Message;
 use wire::quote::{
     Candlestick, IntradayLine, IntradayResponse, QuoteProfileResponse, SecurityCandlestickResponse,
-    StaticInfoResponse, TradingDaysResponse,
+    StaticInfoResponse, SubscriptionsResponse, TradingDaysResponse,
 };
 
 use crate::error::clipped;
@@ -19,6 +19,8 @@ pub enum Answer {
     /// Candles of command 27 or 19.
     Candles(Page),
     Intraday(Vec<Line>),
+    /// Whether the requested security is subscribed.
+    Subscribed(bool),
 }
 
 /// Limits of the account.
@@ -132,6 +134,11 @@ pub(crate) fn decode(request: &Request, body: &[u8]) -> Result<Answer, SourceErr
             let response = IntradayResponse::decode(body).map_err(wrong)?;
             let lines: Option<Vec<Line>> = response.lines.iter().map(line).collect();
             Answer::Intraday(lines.ok_or_else(|| SourceError::invalid("a line is not a minute"))?)
+        }
+        Request::Subscribe { symbol, .. } => {
+            let response = SubscriptionsResponse::decode(body).map_err(wrong)?;
+            let is_requested = |text: &str| text.parse::<Symbol>().is_ok_and(|one| one == *symbol);
+            Answer::Subscribed(response.sub_list.iter().any(|one| is_requested(&one.symbol)))
         }
     })
 }

@@ -13,7 +13,7 @@ use wire::{Limits, Packet, Status};
 use crate::answer::decode;
 use crate::error::clipped;
 use crate::stream::{OPEN_WITHIN, Stream, open};
-use crate::{Addresses, Answer, OneTimePassword, Request, SourceError};
+use crate::{Addresses, Answer, OneTimePassword, Push, Request, SourceError};
 
 /// Timeout of a response, the same as in the SDKs.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -43,8 +43,8 @@ pub enum Event {
     /// The response to a request. An error that ends the connection is returned as an error
     /// instead.
     Answer { id: RequestId, answer: Result<Answer, SourceError> },
-    /// A push with its command and body.
-    Push { command: u8, body: Vec<u8> },
+    /// A push of a subscription.
+    Push(Push),
 }
 
 /// A signed-in connection, used by one thread.
@@ -166,7 +166,9 @@ impl Connection {
                     self.farewell = Some(clipped(&reason)).filter(|reason| !reason.is_empty());
                 }
                 Packet::Push { command, body } => {
-                    return Ok(Some(Event::Push { command, body: body.into_owned() }));
+                    if let Some(push) = Push::decode(command, &body) {
+                        return Ok(Some(Event::Push(push)));
+                    }
                 }
                 Packet::Request { .. } => return Err(SourceError::invalid("a request of the server")),
             }

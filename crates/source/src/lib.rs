@@ -14,6 +14,7 @@ mod answer;
 mod connection;
 mod credentials;
 mod error;
+mod push;
 mod request;
 mod sign_in;
 mod stream;
@@ -23,7 +24,8 @@ pub use answer::{Answer, Calendar, Line, Page, Profile, RateLimit, StaticInfo, W
 pub use connection::{Connection, Event, RequestId};
 pub use credentials::{Credentials, SecretText};
 pub use error::{Kind, SourceError};
-pub use request::{Adjust, Anchor, Count, Period, Request, Sessions};
+pub use push::{Push, PushedTrade};
+pub use request::{Adjust, Anchor, Count, Feed, Period, Request, Sessions};
 pub use sign_in::{OneTimePassword, one_time_password};
 pub use wire::Status;
 

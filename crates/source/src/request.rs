@@ -5,8 +5,8 @@ use prost::Message;
 use wire::command;
 use wire::quote::{
     AdjustType, Direction, HistoryCandlestickQueryType, IntradayRequest, OffsetRequest, Period as WirePeriod,
-    QuoteProfileRequest, SecurityCandlestickRequest, SecurityHistoryCandlestickRequest, SymbolsRequest,
-    TradingDaysRequest,
+    QuoteProfileRequest, SecurityCandlestickRequest, SecurityHistoryCandlestickRequest, SubType,
+    SubscribeRequest, SymbolsRequest, TradingDaysRequest,
 };
 
 /// Period of requested candles.
@@ -21,6 +21,14 @@ pub enum Period {
 pub enum Adjust {
     Actual,
     Forward,
+}
+
+/// Pushes from which one-minute candles are built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Feed {
+    Trades,
+    /// For indexes, which have no trades.
+    Quotes,
 }
 
 /// Trading hours of requested candles.
@@ -81,6 +89,8 @@ pub enum Request {
     Candles { symbol: Symbol, period: Period, adjust: Adjust, sessions: Sessions, count: Count },
     /// Command 18: the intraday line of the current day.
     Intraday { symbol: Symbol, sessions: Sessions },
+    /// Command 6: subscribes to the pushes from which candles are built.
+    Subscribe { symbol: Symbol, feed: Feed },
 }
 
 /// Maximum number of symbols in a request for static data.
@@ -95,6 +105,7 @@ impl Request {
             Request::History { .. } => command::HISTORY,
             Request::Candles { .. } => command::CANDLESTICKS,
             Request::Intraday { .. } => command::INTRADAY,
+            Request::Subscribe { .. } => command::SUBSCRIBE,
         }
     }
 
@@ -103,7 +114,8 @@ impl Request {
         match self {
             Request::History { symbol, .. }
             | Request::Candles { symbol, .. }
-            | Request::Intraday { symbol, .. } => Some(symbol),
+            | Request::Intraday { symbol, .. }
+            | Request::Subscribe { symbol, .. } => Some(symbol),
             Request::Profile | Request::TradingDays { .. } | Request::StaticInfo { .. } => None,
         }
     }
@@ -154,6 +166,15 @@ impl Request {
                 IntradayRequest { symbol: symbol.to_string(), trade_session: sessions.number() }
                     .encode_to_vec()
             }
+            Request::Subscribe { symbol, feed } => SubscribeRequest {
+                symbol: vec![symbol.to_string()],
+                sub_type: vec![match feed {
+                    Feed::Trades => SubType::Trade as i32,
+                    Feed::Quotes => SubType::Quote as i32,
+                }],
+                is_first_push: false,
+            }
+            .encode_to_vec(),
         }
     }
 }

@@ -60,7 +60,7 @@ pub use cluster::{
     STREAM, Shared, SignatureLimits, SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow,
     SubscriptionRequest,
 };
-pub use engine::lock::{JobLock, MirrorLock, ServerLock};
+pub use engine::lock::{JobLock, MirrorLock, MirrorTask, ServerLock};
 pub use engine::sqlite::seal_as_it_is;
 pub use engine::{Address, AddressError, StoreError, StoreUrl, waiting_at_most, without_waiting};
 pub use engine::{Depth, FINDINGS_MAX};

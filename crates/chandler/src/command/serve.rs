@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use crate::clock::{Clock, ServedClock};
 use crate::clock_wish::{self, WishPath};
-use crate::command::mirror::through;
+use crate::command::mirror::{follow, through};
 pub(crate) use crate::config::arguments::Arguments;
 use crate::context::CommandContext;
 use crate::failure::Failure;
@@ -50,7 +50,11 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let context = &context.again().with_key_file(&config.node.key_file);
     let read_through = through::start(&config.server, settings.limits.threads, context)?;
     settings.read_through = read_through.as_ref().map(|thread| thread.read_through.clone());
+    let follower = follow::create(&config.server, context)?;
+    settings.following = follower.as_ref().map(|follower| follower.following.clone());
     let serving = Serving::start(&settings, context).map_err(ServeError::into_failure)?;
+    let start = |follower: follow::NewFollower| follower.start(serving.server.mirror_sink(), context);
+    let following = follower.map(start).transpose()?;
     let Addresses { http, tcp } = serving.addresses;
     let regional = serving.regional.iter();
     let regional =
@@ -65,6 +69,9 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     }
     let served = serving.run(Hangup::Reload);
     if let Some(thread) = read_through {
+        thread.end();
+    }
+    if let Some(thread) = following {
         thread.end();
     }
     served

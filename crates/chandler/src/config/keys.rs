@@ -398,6 +398,12 @@ keys! {
             choices: &["day", "1m"],
             help: "Stored periods that are requested, day and 1m; may be repeated",
         }
+        /// Name of a mirror whose source the server follows: it subscribes to the securities of the
+        /// mirror and ingests what the source pushes (docs/mirror.md). Empty: none.
+        mirror: String, default String::new(), {
+            flag: "mirror", variable: "CHANDLER_MIRROR", value: "MIRROR",
+            help: "Mirror whose source is followed: its pushes are ingested while the server runs",
+        }
         /// Maximum size of a file that operators upload for import, in MiB. Uploads are stored next
         /// to the store for a day; there is room for four of the maximum size (docs/importing.md).
         upload_mb: Mebibytes, of settings.upload_bytes, {

@@ -115,8 +115,9 @@ fn a_flag_changes_only_its_key() {
         let settings = format!("{:?}", config.settings());
         let is_same = settings == format!("{:?}", Settings::default());
         // Log settings are not part of the server's settings, a TLS key without its certificate has
-        // no effect, and the key file and the mirror are opened before the server starts.
-        let is_opened = matches!(key.name, "tls_key" | "key_file") || key.name.starts_with("read_through");
+        // no effect, and the key file and the mirrors are opened before the server starts.
+        let is_opened =
+            matches!(key.name, "tls_key" | "key_file" | "mirror") || key.name.starts_with("read_through");
         assert_eq!(is_same, key.table == "log" || is_opened, "{key}");
     }
 }

@@ -188,13 +188,17 @@ fn a_source_that_does_not_respond_delays_only_requests_for_missing_data() {
 #[test]
 fn a_server_does_not_start_without_its_mirror() {
     let world = World::with(&[("9.csv", &days("9.HK", "2025-09-01"))]);
-    let serve = ["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--read-through", "up"];
-    let (code, text) = world.fails(&serve);
-    assert!(code == 2 && text.contains("there is no mirror \"up\""), "{code} {text}");
+    let refused = |expected: &str| {
+        for flag in ["--read-through", "--mirror"] {
+            let (code, text) =
+                world.fails(&["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", flag, "up"]);
+            assert!(code == 2 && text.contains(expected), "{flag}: {code} {text}");
+        }
+    };
+    refused("there is no mirror \"up\"");
     let key = serde_json::json!({"app_key": "key", "app_secret": "secret", "access_token": "token"});
     add(&world, "http://127.0.0.1:9", &key);
-    let (code, text) = world.fails(&serve);
-    assert!(code == 2 && text.contains("`chandler mirror plan up --accept-terms` once"), "{code} {text}");
+    refused("`chandler mirror plan up --accept-terms` once");
 }
 
 #[test]
@@ -213,4 +217,38 @@ fn a_run_of_another_process_and_read_through_exclude_each_other() {
         let of = |world| candles(world, "700.HK", period, "none");
         assert_eq!(of(&sides.target), of(&sides.origin), "{period}");
     }
+}
+
+#[test]
+fn a_server_follows_a_mirror_only_by_the_machine_clock_and_shows_its_state() {
+    let mut sides = Sides::new();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--mirror", "up"];
+    let (code, text) = sides.target.fails(&serve);
+    assert!(code == 2 && text.contains("cannot be used with --clock"), "{code} {text}");
+    assert_eq!(ran(&sides.target, "status up")[0]["following"], Value::Null);
+
+    let token = sides.keys["access_token"].as_str().unwrap().to_owned();
+    let server = Server::by_machine_clock(&sides.target, &token, &["--mirror", "up"]);
+    let until = |field: &str, expected: Value| {
+        let patience = Instant::now() + Duration::from_secs(90);
+        loop {
+            let following = ran(&sides.target, "status up")[0]["following"].clone();
+            if following[field] == expected {
+                return following;
+            }
+            assert!(Instant::now() < patience, "{field}: {following}");
+        }
+    };
+    let following = until("connected", Value::Bool(true));
+    assert_eq!((&following["running"], &following["securities"]), (&Value::Bool(true), &1.into()));
+    // A run of the same mirror is possible meanwhile.
+    assert_eq!(ran(&sides.target, "run up")["failed"], Value::Array(Vec::new()));
+    sides.source.kill();
+    let following = until("connected", Value::Bool(false));
+    assert!(following["error"].as_str().is_some(), "{following}");
+    let shown = sides.target.ok(&["mirror", "status", "up"]);
+    assert!(shown.contains("up: following, not connected since"), "{shown}");
+    drop(server);
+    let shown = sides.target.ok(&["mirror", "status", "up"]);
+    assert!(shown.contains("up: not followed; last push never, 0 rows"), "{shown}");
 }

@@ -9,12 +9,12 @@ use std::time::Duration;
 use market::{Symbol, Timestamp, Venues};
 use mirror::{DateRange, RateFactor, RateLimits};
 use source::{Answer, Request, SourceError};
-use store::{MirrorJob, MirrorRow, Store, StoreError};
+use store::{MirrorRow, Store, StoreError};
 
 use super::{Order, Part, Shared, miss_time, wanted};
 use crate::convert::security;
 use crate::error::CollectError;
-use crate::jobs::{Job, Purpose, TODAY};
+use crate::jobs::{Job, Purpose};
 use crate::run::{Progress, Run, RunOptions, Runner, Watch};
 use crate::{Connect, Settings, Time, today};
 
@@ -313,7 +313,8 @@ impl Fetcher {
             Ok(Answer::Candles(mut page)) => {
                 run.prepend_to_today(symbol, sessions_code, &mut page.candles)?;
                 if !page.candles.is_empty() {
-                    mark_incomplete(run, order, now)?;
+                    let security = (symbol, sessions);
+                    today::mark_incomplete((&mut run.store, run.id), run.venues, security, now)?;
                 }
                 let now_ms = run.requests.now_ms();
                 today::put(run.data, run.venues, (&run.name, symbol), &page.candles, now_ms)?;
@@ -338,24 +339,6 @@ fn begin_series(run: &mut Run<'_>, order: &Order) -> Result<(), CollectError> {
     // Before the series that are being read, the newest range first.
     for dates in &order.ranges {
         run.queue.push_front(Job::new(series.clone(), *dates, Purpose::Read, venue, now));
-    }
-    Ok(())
-}
-
-/// Records that the minutes of the current day are incomplete, before they are stored.
-fn mark_incomplete(run: &mut Run<'_>, order: &Order, now: Timestamp) -> Result<(), CollectError> {
-    let (Some(symbol), Part::Today(sessions)) = (order.symbols.first(), order.part) else { return Ok(()) };
-    let Some(day) = run.venues.of(symbol.market()).rolled(now) else { return Ok(()) };
-    let Some(series) = Part::Minutes(sessions).series(symbol) else { return Ok(()) };
-    let stored = run.store.view().mirror_jobs_of(run.id, symbol)?;
-    let dates = DateRange { from: day, through: day };
-    let job = Job::new(series, dates, Purpose::Read, run.venues.of(symbol.market()), now);
-    let row = MirrorJob { purpose: TODAY.to_owned(), ..job.row(None, now) };
-    let is_known = |known: &MirrorJob| {
-        known.purpose == TODAY && known.first_day == day && known.sessions == row.sessions
-    };
-    if !stored.iter().any(is_known) {
-        run.store.write(|batch| batch.put_mirror_job(run.id, &row))?;
     }
     Ok(())
 }

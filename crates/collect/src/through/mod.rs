@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use history::{HistoryError, Paging, Query, stored_days};
-use market::{Date, Grain, Market, Period, Symbol, Timestamp, Venue, Venues};
+use market::{Date, DateSpan, Floors, Grain, Market, Period, Symbol, Timestamp, Venue, Venues};
 use mirror::{Adjust, DateRange, Position, Series, Sessions, gaps};
 use store::{Lane, MirrorJob, Reader};
 
@@ -28,6 +28,8 @@ pub use fetcher::{Fetcher, OpenSource};
 const MISS_S: i64 = 600;
 /// The same for a security that the source does not know or does not permit.
 const LONG_MISS_S: i64 = 86_400;
+/// Number of days whose minutes are fetched for an operator.
+const RECENT_DAYS: i64 = 7;
 /// Minimum time between two requests for the newest candles of a series, in seconds.
 const NEWEST_EVERY_S: i64 = 60;
 /// Maximum number of orders that are queued or being executed. Requests beyond it are answered from
@@ -122,6 +124,21 @@ pub enum Fetched {
     Pending,
 }
 
+/// Counts of read-through, for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Whether the source can be used.
+    pub is_on: bool,
+    /// Number of orders that are queued or being executed.
+    pub fetches: usize,
+    /// Number of requests that wait for the source.
+    pub waiting: usize,
+    /// Number of requests whose data was fetched before their response.
+    pub done: u64,
+    /// Number of requests that were answered before their data was fetched.
+    pub pending: u64,
+}
+
 /// What is known of a series since the start of the process.
 #[derive(Clone, Debug, Default)]
 struct Known {
@@ -144,6 +161,9 @@ struct State {
     open_orders: usize,
     /// Number of requests that wait for an order.
     waiting: usize,
+    /// Number of requests whose data was fetched, and of those that did not wait for it.
+    fetched: u64,
+    pending: u64,
     /// Until when no orders are accepted, because the source failed or another process runs the
     /// mirror.
     off_until: Option<Timestamp>,
@@ -332,6 +352,16 @@ impl ReadThrough {
     /// Orders missing data and waits until it is stored, for at most `at_most`. After that time, and
     /// if too many requests wait, the data is fetched in the background.
     pub fn fetch(&self, missing: Missing, now: Timestamp, at_most: Duration) -> Fetched {
+        let fetched = self.order(missing, now, at_most);
+        let mut state = self.0.lock();
+        match fetched {
+            Fetched::Done => state.fetched += 1,
+            Fetched::Pending => state.pending += 1,
+        }
+        fetched
+    }
+
+    fn order(&self, missing: Missing, now: Timestamp, at_most: Duration) -> Fetched {
         let mut state = self.0.lock();
         if !state.is_on(now) {
             return Fetched::Pending;
@@ -369,6 +399,43 @@ impl ReadThrough {
         let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         state.waiting -= 1;
         if waited.timed_out() || !state.is_on(now) { Fetched::Pending } else { Fetched::Done }
+    }
+
+    /// Requests all days of a security and the minutes of its last days, for an operator, and waits
+    /// until they are stored, for at most `at_most`. The scope does not apply.
+    pub fn fetch_security(&self, symbol: &Symbol, now: Timestamp, at_most: Duration) -> Fetched {
+        let venue = self.0.venues.of(symbol.market());
+        let Some(latest) = crate::jobs::last_complete_day(venue, now) else { return Fetched::Pending };
+        let first = venue.served_from(Floors::published(venue.market()), Period::DAY);
+        let days = DateRange { from: venue.zone().date(first), through: latest };
+        let recent = latest.checked_sub(DateSpan::new().days(RECENT_DAYS)).unwrap_or(latest);
+        let minutes = DateRange { from: recent, through: latest };
+        let parts = vec![
+            (Part::Statics, Vec::new()),
+            (Part::Days, vec![days]),
+            (Part::AdjustedDays, vec![days]),
+            (Part::Minutes(Sessions::Intraday), vec![minutes]),
+            (Part::Today(Sessions::Intraday), Vec::new()),
+        ];
+        self.0.lock().misses.remove(symbol);
+        self.fetch(Missing { symbols: vec![symbol.clone()], parts }, now, at_most)
+    }
+
+    /// Returns the name of the mirror.
+    pub fn mirror(&self) -> &str {
+        &self.0.mirror
+    }
+
+    /// Returns whether the requests of clients are read through, and not only those of operators.
+    pub fn is_automatic(&self) -> bool {
+        !self.0.scope.markets.is_empty()
+    }
+
+    pub fn counts(&self, now: Timestamp) -> Counts {
+        let mut state = self.0.lock();
+        let is_on = state.is_on(now);
+        let State { open_orders: fetches, waiting, fetched: done, pending, .. } = *state;
+        Counts { is_on, fetches, waiting, done, pending }
     }
 
     /// Ends the thread of the fetcher.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-use collect::{Connect, Link, Time};
+use collect::{Connect, Link, Received, Time};
 use market::{Candle, Date, Market, Price, Session, Symbol, Timestamp, Turnover, Venue, Venues};
 use mirror::Month;
 use source::{Adjust, Answer, Calendar, Page, Period, Profile, RateLimit, Request, SourceError, StaticInfo};
@@ -198,6 +198,7 @@ impl Source {
                 Ok(Answer::Candles(Page { candles, wrong: Vec::new(), decimals: 3 }))
             }
             Request::Intraday { .. } => Ok(Answer::Intraday(Vec::new())),
+            Request::Subscribe { .. } => Ok(Answer::Subscribed(true)),
         }
     }
 
@@ -326,14 +327,14 @@ impl Link for FakeLink {
         Ok(id)
     }
 
-    fn receive(&mut self, _: Duration) -> Result<Option<(u32, Result<Answer, SourceError>)>, SourceError> {
+    fn next(&mut self, _: Duration) -> Result<Option<Received>, SourceError> {
         if self.is_cut {
             return Err(SourceError::Closed { reason: "cut".to_owned() });
         }
         let Some(answer) = self.answers.pop_front() else { return Ok(None) };
         let source = self.source.borrow();
         source.time.0.set(source.time.0.get() + source.latency_ms);
-        Ok(Some(answer))
+        Ok(Some(Received::Answer(answer)))
     }
 }
 

@@ -160,7 +160,7 @@ fn history_that_is_revised_again_and_again_is_reported() {
 #[test]
 fn a_second_run_of_the_same_mirror_is_refused() {
     let (source, target) = (source_of(&["700.HK"]), Target::new(&["700.HK"], "2026-01-02"));
-    let held = target.store.mirror_lock(&target.row()).unwrap();
+    let held = target.store.mirror_lock(&target.row(), store::MirrorTask::Read).unwrap();
     let error = target.run(&source, &RunOptions::default()).unwrap_err();
     assert!(matches!(error, CollectError::Store(StoreError::MirrorRunning { pid: Some(_), .. })), "{error}");
     assert_eq!(source.borrow().requests, 0);

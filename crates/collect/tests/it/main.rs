@@ -4,6 +4,7 @@
 
 mod fake;
 mod faults;
+mod follow;
 mod options;
 mod runs;
 mod through;

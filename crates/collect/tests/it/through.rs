@@ -253,7 +253,7 @@ fn a_dead_source_is_left_alone_for_a_while() {
 #[test]
 fn read_through_is_off_while_a_run_has_the_lock() {
     let (source, target) = (source_of(&["700.HK"]), Target::new(&[], "2018-01-01"));
-    let lock = target.store.mirror_lock(&target.row()).unwrap();
+    let lock = target.store.mirror_lock(&target.row(), store::MirrorTask::Read).unwrap();
     let notes = serve(&target, &source, |client| {
         let query = latest("700.HK", Period::DAY, 10);
         assert!(client.asks(&query, NOW) && !client.asks(&query, NOW + 1));

@@ -6,6 +6,7 @@ mod properties_factors;
 mod properties_pace;
 mod properties_walk;
 mod rules_factors;
+mod rules_forming;
 mod rules_pace;
 mod rules_plan;
 mod rules_quota;

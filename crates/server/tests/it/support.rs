@@ -37,6 +37,7 @@ pub(crate) struct Running {
     pub(crate) internal: Option<SocketAddr>,
     pub(crate) reloader: server::Reloader,
     pub(crate) links: server::SignInLinks,
+    pub(crate) sink: server::MirrorSink,
     pub(crate) access: Access,
     pub(crate) market_now: Arc<AtomicI64>,
     machine: Clock,
@@ -68,6 +69,13 @@ impl Running {
         Running::start_under(filled(), settings, machine).await
     }
 
+    /// Starts a server on an existing directory. `machine` is its machine clock, in Unix seconds.
+    pub(crate) async fn start_again_at(dir: tempfile::TempDir, machine: &Arc<AtomicI64>) -> Running {
+        let machine = machine.clone();
+        let machine = Arc::new(move || Timestamp(machine.load(Ordering::Relaxed)));
+        Running::start_under(dir, Settings::default(), machine).await
+    }
+
     async fn start_under(dir: tempfile::TempDir, settings: Settings, machine: Clock) -> Running {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let settings = Settings { listen: any, tcp: any, ..settings };
@@ -82,6 +90,7 @@ impl Running {
         let regional = server.regional_addresses().unwrap();
         let (internal, reloader) = (server.internal_address().unwrap(), server.reloader());
         let links = server.sign_in_links().unwrap();
+        let sink = server.mirror_sink();
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(server.run(async {
             stopped.await.ok();
@@ -97,6 +106,7 @@ impl Running {
             internal,
             reloader,
             links,
+            sink,
             access,
             market_now,
             machine,

@@ -17,7 +17,7 @@ use crate::candles::retired::sweep;
 use crate::candles::sql;
 use crate::candles::view::View;
 use crate::engine::home::{self, Home, Part, prepare_on_server};
-use crate::engine::lock::{JobLock, LockPlace, MirrorLock, ServerLock, WriteLocks};
+use crate::engine::lock::{JobLock, LockPlace, MirrorLock, MirrorTask, ServerLock, WriteLocks};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::refuse_half_restored;
 use crate::engine::{Db, Role, StoreError, StoreUrl, migrate, migrations};
@@ -279,10 +279,9 @@ impl Store {
         }
     }
 
-    /// Takes the lock of a mirror. Fails with [`StoreError::MirrorRunning`] if another process has
-    /// it.
-    pub fn mirror_lock(&self, mirror: &MirrorRow) -> Result<MirrorLock, StoreError> {
-        let (id, name) = (mirror.id.0, mirror.name.as_str());
+    /// Takes a lock of a mirror. Fails with [`StoreError::MirrorRunning`] if another process has it.
+    pub fn mirror_lock(&self, mirror: &MirrorRow, task: MirrorTask) -> Result<MirrorLock, StoreError> {
+        let (id, name) = ((mirror.id.0, task), mirror.name.as_str());
         match (&self.home, self.dir()) {
             (Home::Server(server), _) => MirrorLock::of_server(server, id, name),
             (Home::File(_), Some(dir)) => MirrorLock::of_directory(dir, id, name),

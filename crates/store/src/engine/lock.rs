@@ -181,10 +181,29 @@ impl JobLock {
     }
 }
 
-/// The lock of one mirror. Two processes that send requests for the same mirror would exceed the
-/// limits of its source together.
+/// A lock of one mirror, for a [`MirrorTask`].
 #[derive(Debug)]
 pub struct MirrorLock(HeldMirror);
+
+/// A task of a mirror that only one process at a time executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MirrorTask {
+    /// Reading history. Two processes that send requests for the same mirror would exceed the limits
+    /// of its source together.
+    Read,
+    /// Following pushes, at the same time as reading.
+    Follow,
+}
+
+impl MirrorTask {
+    /// Returns the name of the lock of a mirror.
+    fn lock(self, id: i64) -> String {
+        match self {
+            MirrorTask::Read => format!("{MIRROR_PREFIX}{id}"),
+            MirrorTask::Follow => format!("{MIRROR_PREFIX}{id}-follow"),
+        }
+    }
+}
 
 #[derive(Debug)]
 enum HeldMirror {
@@ -193,14 +212,22 @@ enum HeldMirror {
 }
 
 impl MirrorLock {
-    pub(crate) fn of_directory(dir: &Path, id: i64, name: &str) -> Result<MirrorLock, StoreError> {
+    pub(crate) fn of_directory(
+        dir: &Path,
+        (id, task): (i64, MirrorTask),
+        name: &str,
+    ) -> Result<MirrorLock, StoreError> {
         let held = |pid| StoreError::MirrorRunning { name: name.to_owned(), place: dir.into(), pid };
-        let path = dir.join(mirror_file(id));
+        let path = dir.join(format!("{}.lock", task.lock(id)));
         sqlite::LockFile::take(&path, File::try_lock, held).map(|file| MirrorLock(HeldMirror::File(file)))
     }
 
-    pub(crate) fn of_server(server: &Arc<Server>, id: i64, name: &str) -> Result<MirrorLock, StoreError> {
-        match Lease::try_take(server, &format!("mirror-{id}"))? {
+    pub(crate) fn of_server(
+        server: &Arc<Server>,
+        (id, task): (i64, MirrorTask),
+        name: &str,
+    ) -> Result<MirrorLock, StoreError> {
+        match Lease::try_take(server, &task.lock(id))? {
             Ok(lease) => Ok(MirrorLock(HeldMirror::Lease(lease))),
             Err(other) => Err(StoreError::MirrorRunning {
                 name: name.to_owned(),
@@ -220,12 +247,7 @@ impl MirrorLock {
     }
 }
 
-/// Returns the name of a mirror's lock file.
-fn mirror_file(id: i64) -> String {
-    format!("{MIRROR_PREFIX}{id}.lock")
-}
-
-/// How the names of the lock files of mirrors begin.
+/// How the names of the locks of mirrors begin, and of their files.
 pub(crate) const MIRROR_PREFIX: &str = "mirror-";
 
 /// Time for which a lease is valid after a renewal, in microseconds. Other processes wait this long

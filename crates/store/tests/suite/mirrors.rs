@@ -1,6 +1,6 @@
 use market::adjust::Amount;
 use market::{Date, Timestamp};
-use store::{DerivedFactor, FactorKind, MirrorId, MirrorJob, MirrorReport, MirrorRow};
+use store::{DerivedFactor, FactorKind, MirrorId, MirrorJob, MirrorReport, MirrorRow, MirrorTask};
 
 use crate::fixture::{Fresh, fresh, symbol};
 
@@ -136,14 +136,14 @@ fn only_one_process_at_a_time_holds_the_lock_of_a_mirror() {
     let row =
         |id| store.store.reader().unwrap().view().mirrors().unwrap().into_iter().find(|row| row.id == id);
     let (live, another) = (row(one).unwrap(), row(other).unwrap());
-    let held = store.store.mirror_lock(&live).unwrap();
+    let held = store.store.mirror_lock(&live, MirrorTask::Read).unwrap();
     assert!(held.is_held());
-    let refused = store.store.mirror_lock(&live).unwrap_err();
+    let refused = store.store.mirror_lock(&live, MirrorTask::Read).unwrap_err();
     let text =
         format!("another process (process {}) runs the mirror live: wait until it ends", std::process::id());
     assert!(refused.to_string().starts_with(&text), "{refused}");
-    assert!(store.store.mirror_lock(&another).is_ok(), "each mirror has its own lock");
+    assert!(store.store.mirror_lock(&another, MirrorTask::Read).is_ok(), "each mirror has its own lock");
     assert!(store.store.writer().is_ok(), "an import does not wait for it");
     drop(held);
-    assert!(store.store.mirror_lock(&live).is_ok());
+    assert!(store.store.mirror_lock(&live, MirrorTask::Read).is_ok());
 }

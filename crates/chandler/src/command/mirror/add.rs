@@ -114,7 +114,7 @@ pub(super) fn add(arguments: &Arguments, context: &CommandContext) -> Result<(),
 pub(super) fn remove(arguments: &Removal, context: &CommandContext) -> Result<(), Failure> {
     let store = context.open_existing()?;
     let row = find(&store, Some(&arguments.name))?;
-    let _lock = store.mirror_lock(&row)?;
+    let _lock = store.mirror_lock(&row, store::MirrorTask::Read)?;
     confirm(arguments.yes, &format!("Remove the mirror {}? Its candles stay.", row.name))?;
     let mut data = MirrorStore::open(&store, context.history.venues())?;
     data.write(|batch| batch.remove_mirror(row.id))?;

@@ -105,6 +105,14 @@ impl Connect for MirrorServer<'_> {
     }
 }
 
+/// Opens the source of a mirror. Returns an error with the reason for the user.
+pub(super) fn open_source<'a>(row: &MirrorRow, access: &'a Access) -> Result<Box<dyn Connect + 'a>, String> {
+    match MirrorServer::of(row, access) {
+        Ok(server) => Ok(Box::new(server)),
+        Err(failure) => Err(failure.to_string()),
+    }
+}
+
 /// The machine's clock.
 #[derive(Debug)]
 pub(super) struct MachineTime;

@@ -1,6 +1,7 @@
 //! `chandler mirror`: fills the store from another server with the same protocol.
 
 mod add;
+pub(crate) mod follow;
 mod login;
 mod named;
 mod plan;

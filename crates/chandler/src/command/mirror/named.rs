@@ -33,6 +33,21 @@ pub(super) fn find(store: &Store, name: Option<&str>) -> Result<MirrorRow, Failu
     }
 }
 
+/// Returns the mirror with this name, for a server. Fails if the terms of its source have not been
+/// accepted.
+pub(super) fn permitted(store: &Store, name: &str) -> Result<MirrorRow, Failure> {
+    let row = find(store, Some(name))?;
+    let settings: Settings = serde_json::from_str(&row.settings)?;
+    if settings.terms_accepted_at.is_none() {
+        return Err(usage(format!(
+            "the terms of {} apply to its data, and may forbid storing it: read them, and run `chandler mirror plan \
+             {} --accept-terms` once",
+            settings.http_url, row.name
+        )));
+    }
+    Ok(row)
+}
+
 /// Records that the user accepts responsibility for the terms of the other service, before the
 /// first request.
 pub(super) fn accept_terms(
@@ -104,6 +119,17 @@ pub(super) fn until(minutes: u64) -> String {
         0..120 => count(minutes, "minute"),
         120..2_880 => count(minutes / 60, "hour"),
         _ => count(minutes / 1_440, "day"),
+    }
+}
+
+/// Writes the notes of a server's thread to the log.
+pub(super) struct Logged(pub(super) String);
+
+impl Watch for Logged {
+    fn progress(&self, _: &Progress) {}
+
+    fn note(&self, text: &str) {
+        tracing::warn!(mirror = self.0, "{text}");
     }
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::Args;
-use collect::{Settings, State, is_of_run};
+use collect::{FollowState, Settings, State, followed, is_of_run};
 use market::{Symbol, Timestamp};
 use mirror::Month;
 use serde_json::{Value, json};
-use store::{MirrorJob, MirrorReport, MirrorRow, MirrorSecurity, View};
+use store::{MirrorJob, MirrorReport, MirrorRow, MirrorSecurity, Store, View};
 
 use super::named::find;
 use crate::clock::Clock;
@@ -41,6 +41,8 @@ struct Known {
     asked: usize,
     reports: Vec<MirrorReport>,
     report_count: u64,
+    /// State of following, and whether a server follows the mirror now.
+    following: Option<(FollowState, bool)>,
 }
 
 pub(super) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
@@ -53,7 +55,7 @@ pub(super) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let now = Clock::Machine.now();
     let all: Vec<Known> = rows
         .into_iter()
-        .map(|row| Known::read(reader.view(), row, arguments.reports, now))
+        .map(|row| Known::read(&store, reader.view(), row, arguments.reports, now))
         .collect::<Result<_, _>>()?;
     if arguments.format == Format::Json {
         return Ok(output::json(&all.iter().map(Known::document).collect::<Vec<_>>())?);
@@ -92,6 +94,14 @@ pub(super) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
                 )?;
             }
         }
+        if let Some(text) = known.following() {
+            writeln!(out, "{}: {}", known.row.name, output::printable(&text))?;
+        }
+        if let Some((state, true)) = &known.following {
+            for (symbol, reason) in &state.left_out {
+                writeln!(out, "{}: no pushes of {symbol}: {}", known.row.name, output::printable(reason))?;
+            }
+        }
         if known.report_count > 0 && !arguments.reports {
             let (name, reports) = (&known.row.name, thousands(known.report_count));
             writeln!(
@@ -108,7 +118,13 @@ pub(super) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 }
 
 impl Known {
-    fn read(view: &View, row: MirrorRow, with_reports: bool, now: Timestamp) -> Result<Known, Failure> {
+    fn read(
+        store: &Store,
+        view: &View,
+        row: MirrorRow,
+        with_reports: bool,
+        now: Timestamp,
+    ) -> Result<Known, Failure> {
         let (settings, state) = (serde_json::from_str(&row.settings)?, State::parse(&row.state));
         let month = Month::of(now);
         let limit = if with_reports { REPORTS_MAX } else { 0 };
@@ -121,13 +137,15 @@ impl Known {
             asked: view.mirror_month(row.id, &month.to_string())?.len(),
             reports: view.mirror_reports(row.id, limit)?,
             report_count: view.mirror_report_count(row.id)?,
+            following: followed(store, &row)?,
             row,
         })
     }
 
     /// Returns the number of securities that have jobs, all of which are complete.
     fn complete(&self) -> usize {
-        let begun: BTreeSet<&Symbol> = self.jobs.iter().map(|job| &job.symbol).collect();
+        let begun: BTreeSet<&Symbol> =
+            self.jobs.iter().filter(|job| is_of_run(job)).map(|job| &job.symbol).collect();
         let open: BTreeSet<&Symbol> = self
             .jobs
             .iter()
@@ -150,6 +168,24 @@ impl Known {
             (Some(at), _, _) => format!("began at {at}"),
             (None, ..) => "never".to_owned(),
         }
+    }
+
+    /// Describes the state of following.
+    fn following(&self) -> Option<String> {
+        let (state, is_running) = self.following.as_ref()?;
+        let time = |at: Option<i64>| at.map_or_else(|| "never".to_owned(), |at| Timestamp(at).to_string());
+        let error = state.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
+        let pushed = format!("last push {}, {} rows", time(state.last_push_at), thousands(state.rows));
+        Some(match (is_running, state.is_connected) {
+            (false, _) => format!("not followed; {pushed}"),
+            (true, false) => format!("following, not connected since {}{error}; {pushed}", time(state.since)),
+            (true, true) => format!(
+                "following {} of {} securities since {}{error}; {pushed}",
+                thousands(state.subscribed as u64),
+                thousands(state.securities as u64),
+                time(state.since)
+            ),
+        })
     }
 
     fn document(&self) -> Value {
@@ -185,6 +221,15 @@ impl Known {
                 })
             })
             .collect();
+        let following = self.following.as_ref().map(|(state, is_running)| {
+            json!({
+                "running": is_running, "connected": *is_running && state.is_connected,
+                "since": time(state.since), "at": time(state.at), "securities": state.securities,
+                "subscribed": state.subscribed, "left_out": state.left_out,
+                "connections": state.connections, "pushes": state.pushes, "rows": state.rows,
+                "last_push_at": time(state.last_push_at), "error": state.error,
+            })
+        });
         json!({
             "name": self.row.name, "http_url": self.settings.http_url, "securities": self.list.len(),
             "complete": self.complete(), "candles": self.candles(), "requests": self.state.requests,
@@ -192,7 +237,7 @@ impl Known {
             "quota_left": left, "began_at": time(self.state.began_at), "ended_at": time(self.state.ended_at),
             "read_through_at": time(self.state.read_through_at),
             "outcome": self.state.outcome, "refused": refused, "jobs": jobs, "reports": reports,
-            "report_count": self.report_count,
+            "report_count": self.report_count, "following": following,
         })
     }
 }

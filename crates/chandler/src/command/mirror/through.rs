@@ -3,14 +3,15 @@
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use collect::{Connect, Progress, ReadThrough, Scope, Settings, Watch};
+use collect::{ReadThrough, Scope};
+use store::MirrorRow;
 
-use super::login::{MachineTime, MirrorServer};
-use super::named::find;
+use super::login::{MachineTime, open_source};
+use super::named::{Logged, permitted};
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::context::CommandContext;
-use crate::failure::{Failure, usage};
+use crate::failure::Failure;
 use crate::local::open_accounts;
 
 /// Maximum time that a server waits for the last response of the source when it stops.
@@ -23,42 +24,37 @@ pub(crate) struct ReadThroughThread {
     ended: Receiver<()>,
 }
 
-/// Starts read-through if the settings name a mirror. At most half of the server's threads wait for
-/// the source, so that the other requests are not delayed.
+/// Starts read-through if the settings name a mirror. Without a name, the thread is started for the
+/// only mirror, and fetches only what operators request. At most half of the server's threads wait
+/// for the source, so that the other requests are not delayed.
 pub(crate) fn start(
     config: &ServerConfig,
     threads: usize,
     context: &CommandContext,
 ) -> Result<Option<ReadThroughThread>, Failure> {
-    if config.read_through.is_empty() {
-        return Ok(None);
-    }
-    let store = context.open_existing()?;
-    let row = find(&store, Some(&config.read_through))?;
-    let settings: Settings = serde_json::from_str(&row.settings)?;
-    if settings.terms_accepted_at.is_none() {
-        return Err(usage(format!(
-            "the terms of {} apply to its data, and may forbid storing it: read them, and run `chandler mirror plan \
-             {} --accept-terms` once",
-            settings.http_url, row.name
-        )));
-    }
-    if !matches!(context.clock, Clock::Machine) {
+    let row = match config.read_through.as_str() {
+        "" => match on_request(context) {
+            Some(row) => row,
+            None => return Ok(None),
+        },
+        name => permitted(&context.open_existing()?, name)?,
+    };
+    let is_automatic = !config.read_through.is_empty();
+    if is_automatic && !matches!(context.clock, Clock::Machine) {
         tracing::warn!(mirror = row.name, "read-through is off, because the market clock is set");
     }
+    let markets = config.read_through_markets.iter().map(|market| market.0);
     let scope = Scope {
-        markets: config.read_through_markets.iter().map(|market| market.0).collect(),
+        markets: markets.filter(|_| is_automatic).collect(),
         periods: config.read_through_periods.iter().map(|period| period.0).collect(),
     };
+    let store = context.open_existing()?;
     let venues = context.history.venues().clone();
     let (read_through, fetcher) = collect::read_through(&row.name, &venues, scope, (threads / 2).max(1));
     let access = open_accounts(context)?;
     let (end, ended) = mpsc::channel();
     std::thread::Builder::new().name("read-through".to_owned()).spawn(move || {
-        let open = |row: &store::MirrorRow| match MirrorServer::of(row, &access) {
-            Ok(server) => Ok(Box::new(server) as Box<dyn Connect + '_>),
-            Err(failure) => Err(failure.to_string()),
-        };
+        let open = |row: &store::MirrorRow| open_source(row, &access);
         fetcher.run((&store, &venues), &MachineTime, &Logged(row.name), &open);
         // An error means that the server does not wait.
         end.send(()).ok();
@@ -75,13 +71,11 @@ impl ReadThroughThread {
     }
 }
 
-/// Writes the notes of read-through to the log.
-struct Logged(String);
-
-impl Watch for Logged {
-    fn progress(&self, _: &Progress) {}
-
-    fn note(&self, text: &str) {
-        tracing::warn!(mirror = self.0, "{text}");
-    }
+/// Returns the only mirror, if the terms of its source have been accepted. A server without a
+/// readable store reports that later.
+fn on_request(context: &CommandContext) -> Option<MirrorRow> {
+    let store = context.open_existing().ok().filter(|_| matches!(context.clock, Clock::Machine))?;
+    let all = store.reader().and_then(|mut reader| reader.view().mirrors()).ok()?;
+    let [only] = all.as_slice() else { return None };
+    permitted(&store, &only.name).ok()
 }

@@ -22,6 +22,7 @@ pub(crate) fn exposition(site: &Site) -> String {
     requests(&site.core.metrics, &mut text);
     connections(site, &mut text);
     pushes(site, &mut text);
+    mirrors(site, &mut text);
     limits(site, &mut text);
     nodes(site, &mut text);
     people(site, &mut text);
@@ -181,6 +182,44 @@ fn pushes(site: &Site, text: &mut Text) {
     for (outcome, rows) in outcomes {
         text.sample(&[("outcome", outcome)], rows);
     }
+}
+
+/// Writes the metrics of read-through, and of following the source of a mirror.
+fn mirrors(site: &Site, text: &mut Text) {
+    let now = site.core.machine_now();
+    if let Some(read_through) = &site.core.read_through {
+        let counts = read_through.counts(now);
+        let name = "chandler_read_through_available";
+        let help = "Whether the source of read-through can be used.";
+        text.one(Kind::Gauge, name, help, Some(u8::from(counts.is_on)));
+        let help = "Fetches that are queued or in progress.";
+        text.one(Kind::Gauge, "chandler_read_through_fetches", help, Some(counts.fetches));
+        let help = "Requests that wait for data from the source.";
+        text.one(Kind::Gauge, "chandler_read_through_waiting", help, Some(counts.waiting));
+        let name = "chandler_read_through_total";
+        text.family(Kind::Counter, name, "Requests for data that is not stored, by outcome.");
+        for (outcome, count) in [("fetched", counts.done), ("pending", counts.pending)] {
+            text.sample(&[("outcome", outcome)], count);
+        }
+    }
+    let Some(following) = &site.core.following else { return };
+    let state = following.state();
+    let name = "chandler_follow_connected";
+    let help = "Whether this server is connected to the source that it follows.";
+    text.one(Kind::Gauge, name, help, Some(u8::from(state.is_connected)));
+    let name = "chandler_follow_securities";
+    text.family(Kind::Gauge, name, "Securities of the mirror, by whether their pushes are received.");
+    let left = state.securities.saturating_sub(state.subscribed);
+    for (kind, count) in [("subscribed", state.subscribed), ("waiting", left)] {
+        text.sample(&[("state", kind)], count);
+    }
+    let mut counter = |name, help, value: u64| text.one(Kind::Counter, name, help, Some(value));
+    counter("chandler_follow_connections_total", "Connections to the followed source.", state.connections);
+    counter("chandler_follow_pushes_total", "Pushes received from the followed source.", state.pushes);
+    counter("chandler_follow_rows_total", "Rows ingested from the followed source.", state.rows);
+    let silent = state.last_push_at.map(|at| now.0.saturating_sub(at).max(0));
+    let name = "chandler_follow_silent_seconds";
+    text.one(Kind::Gauge, name, "Time since the last push of the followed source.", silent);
 }
 
 /// Returns how far the database's clock is ahead of this machine's clock, in seconds.
