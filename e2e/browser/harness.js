@@ -108,6 +108,17 @@ export class Server {
     return Server.of(temporary('store-'), NOW, []);
   }
 
+  /** A server by the machine's clock, with an empty store that has `source` as the mirror `up`. */
+  static async mirrorOf(source) {
+    const reader = await source.account('mirror reader');
+    const store = temporary('store-');
+    const idle = Object.assign(new Server(), { store });
+    const env = environment({ CHANDLER_MIRROR_APP_SECRET: reader.app_secret, CHANDLER_MIRROR_ACCESS_TOKEN: reader.access_token });
+    await idle.command(['mirror', 'add', 'up', '--http-url', source.url, '--app-key', reader.app_key], { env });
+    await idle.command(['mirror', 'plan', 'up', '9001.HK', '--accept-terms']);
+    return Server.of(store, undefined, []);
+  }
+
   static async of(store, clock, options) {
     const server = new Server();
     Object.assign(server, { store, clock });
@@ -132,8 +143,9 @@ export class Server {
     return server;
   }
 
+  /** Without a clock, the server uses the machine's. */
   words() {
-    return ['--store', `sqlite:${this.store}`, '--clock', this.clock];
+    return ['--store', `sqlite:${this.store}`, ...(this.clock ? ['--clock', this.clock] : [])];
   }
 
   log() {

@@ -4,15 +4,17 @@ import { me } from './api.js';
 import { addressOf } from './base.js';
 import { commandFor, liftingFor } from './command.js';
 import { el } from './dom.js';
+import { fetchFrom, fetchedText, offerOf } from './mirrors.js';
 import { phrase } from './phrases/shared.js';
 
 /**
  * The signed-in account and the upload form, where the advice needs them. Loaded before the advice
  * is shown, so that the layout does not shift afterwards. `fetchScript` is for tests.
  */
-export async function partsFor({ command, isLimit, takesFiles }, fetchScript = () => import(addressOf('/uploads.js'))) {
+export async function partsFor({ command, isLimit, isMissing, symbol, takesFiles }, fetchScript = () => import(addressOf('/uploads.js'))) {
   const who = command || isLimit ? await me().catch(() => undefined) : undefined;
-  return { who, files: takesFiles ? await filesFor(who, fetchScript) : undefined };
+  const offer = isMissing && who?.role === 'operator' ? await offerOf(symbol) : undefined;
+  return { who, offer, files: takesFiles ? await filesFor(who, fetchScript) : undefined };
 }
 
 /** Undefined if the script or the list of uploads cannot be loaded: the import page still works. */
@@ -29,7 +31,7 @@ async function filesFor(who, fetchScript) {
  * `onRetry` is called by the button or when the wait is over; `parts` come from `partsFor`. Returns
  * the element and a function that stops the countdown.
  */
-export function adviceElement(advice, onRetry, { who, files } = {}) {
+export function adviceElement(advice, onRetry, { who, offer, files } = {}) {
   const box = el('div', { class: 'advice' }, el('h2', {}, advice.title), el('p', {}, advice.text));
   if (advice.command) box.append(el('pre', {}, el('code', {}, commandFor(advice.command, who))));
   const choices = el('p', { class: 'choices' });
@@ -37,6 +39,7 @@ export function adviceElement(advice, onRetry, { who, files } = {}) {
   if (advice.takesFiles && !files && who?.role === 'operator')
     choices.append(el('a', { class: 'button main', href: addressOf('/imports') }, phrase('import_here')));
   if (advice.retry) choices.append(el('button', { type: 'button', class: 'main', onclick: onRetry }, advice.label ?? phrase('try_again')));
+  if (offer) box.append(...fetching(offer, onRetry));
   let stop = () => {};
   if (advice.wait) {
     const left = el('strong', { class: 'countdown' }, phrase('waiting', advice.wait));
@@ -64,6 +67,26 @@ export const lifting = (who) =>
         el('p', { class: 'choices' }, el('a', { class: 'button', href: addressOf(`/admin?account=${encodeURIComponent(who.account)}`) }, phrase('lift_here'))),
       ]
     : [];
+
+/** What a security would cost, and a button that fetches it from the source of a mirror. */
+function fetching(offer, onDone) {
+  const said = el('p', { role: 'status' }, offer.text);
+  const button = el('button', { type: 'button', class: 'main', onclick: () => fetchNow() }, phrase('fetch', offer.mirror));
+  const fetchNow = async () => {
+    button.disabled = true;
+    try {
+      const state = await fetchFrom(offer);
+      said.textContent = fetchedText(state, offer.symbol);
+      if (state !== 'unknown') onDone();
+    } catch (error) {
+      if (error.name !== 'Refused') throw error;
+      said.textContent = error.message;
+    } finally {
+      button.disabled = false;
+    }
+  };
+  return [said, el('p', { class: 'choices' }, button)];
+}
 
 export function countDown(seconds, onTick, onEnd) {
   let left = seconds;

@@ -14,7 +14,7 @@ const BAD_QUESTION = 301600;
  * `links` are further pages, `command` is for the operator's terminal, `retry` offers the button
  * (with the text `label`), `wait` counts down in seconds and then retries automatically. `costs`
  * means that the button uses quota, `isLimit` that an operator can lift the limit of the account
- * that caused the refusal, `isMissing` that nothing is stored of the security. `here` is the
+ * that caused the refusal, `isMissing` that nothing is stored of `symbol`. `here` is the
  * address to return to after signing in.
  */
 export function adviceFor(refused, { symbol, here = addressOf('/') } = {}) {
@@ -63,7 +63,12 @@ const costs = ({ used, limit }, symbol) => ({
   costs: true,
 });
 
-const importing = (symbol) => ({ command: `chandler import candles.csv --symbol ${symbol}`, isMissing: true, takesFiles: true });
+const importing = (symbol) => ({
+  command: `chandler import candles.csv --symbol ${symbol}`,
+  isMissing: true,
+  takesFiles: true,
+  symbol,
+});
 
 function sentence(text) {
   const first = text.charAt(0).toUpperCase() + text.slice(1);

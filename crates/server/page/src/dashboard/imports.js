@@ -6,6 +6,7 @@ import { el } from '../dom.js';
 import { phrase } from '../phrases/dashboard.js';
 import { phrase as uploading } from '../phrases/uploads.js';
 import { nothingYet } from './empty.js';
+import { mirrorsSheet } from './mirrors.js';
 import { refusal } from './refused.js';
 import { chartLink, count, instant, table } from './table.js';
 import { openUndo } from './undo.js';
@@ -42,8 +43,8 @@ async function fill(who) {
     }
   };
   const show = async () => sheets.replaceChildren(...(await Promise.all([ledgerSheet(params, who, refresh), quarantineSheet(params)])));
-  const [uploads] = await Promise.all([uploadsSheet(who, refresh), show()]);
-  return [uploads, said, sheets];
+  const [uploads, mirrors] = await Promise.all([uploadsSheet(who, refresh), mirrorsSheet(), show()]);
+  return [uploads, mirrors, said, sheets].filter(Boolean);
 }
 
 const fileName = (path) => path.split(/[\\/]/).at(-1);

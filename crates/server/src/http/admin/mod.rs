@@ -7,6 +7,7 @@ mod accounts;
 mod admin_request;
 mod audit;
 mod clock;
+mod mirrors;
 mod paper_accounts;
 mod reports;
 mod rights;
@@ -81,6 +82,12 @@ pub(super) const ROUTES: &[Row] = &[
         .doc(&rights::SET_LEVEL),
     get("/v1/admin/audit", |call, site, by| answer(call, site, &by, |request| request.audit()))
         .doc(&audit::AUDIT),
+    get("/v1/admin/mirrors", |call, site, by| answer(call, site, &by, |request| request.mirrors()))
+        .doc(&mirrors::LIST),
+    post("/v1/admin/mirrors/{name}/fetch", |call, site, by| {
+        answer(call, site, &by, |request| request.fetch())
+    })
+    .doc(&mirrors::FETCH),
     get("/v1/admin/topics", |call, site, by| answer(call, site, &by, |request| request.topics()))
         .doc(&topics::TOPICS),
     post("/v1/admin/topics/{id}/hide", |call, site, by| {

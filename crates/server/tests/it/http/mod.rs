@@ -4,6 +4,7 @@ mod candles;
 mod connections;
 mod dashboard;
 mod document;
+mod follow;
 mod ingest;
 mod inventory;
 mod layouts;
