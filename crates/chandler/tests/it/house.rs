@@ -58,12 +58,12 @@ fn dependencies_point_only_downwards() {
         ("paper", &["history", "market", "store", "trading"]),
         ("social", &["market", "store"]),
         ("source", &["market", "wire"]),
-        ("collect", &["history", "market", "mirror", "source", "store"]),
+        ("collect", &["feed", "history", "market", "mirror", "source", "store"]),
         (
             "server",
             &[
-                "access", "collect", "feed", "files", "history", "market", "paper", "social", "store",
-                "trading", "wire", "world",
+                "access", "collect", "feed", "files", "history", "market", "mirror", "paper", "social",
+                "store", "trading", "wire", "world",
             ],
         ),
         (

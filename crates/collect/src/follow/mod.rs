@@ -92,6 +92,7 @@ pub fn follow(mirror: &str) -> (Following, Follower) {
         shared: shared.clone(),
         outbox: Outbox::new(mirror),
         read_at: BTreeMap::new(),
+        lock: None,
         failures: 0,
     };
     (Following(shared), follower)
@@ -141,6 +142,8 @@ pub struct Follower {
     outbox: Outbox,
     /// When the candles of each security were read last, in Unix milliseconds.
     read_at: BTreeMap<Symbol, i64>,
+    /// Held across connections, so that another server takes over only when this one stops.
+    lock: Option<MirrorLock>,
     /// Number of connections that failed since a push or a response was received.
     failures: u32,
 }
@@ -158,7 +161,6 @@ struct Place<'a> {
     time: &'a dyn Time,
     sink: &'a dyn Sink,
     id: MirrorId,
-    lock: MirrorLock,
     settings: Settings,
 }
 
@@ -194,7 +196,7 @@ impl Follower {
                 state.error = Some(text.clone()).filter(|text| !text.is_empty());
             });
             // Only the server that follows stores its state.
-            if seconds != TURN_S || self.failures > 0 {
+            if self.has_lock() {
                 self.store_state((store, venues), now);
             }
             if !text.is_empty() && noted != text {
@@ -222,11 +224,18 @@ impl Follower {
         if settings.terms_accepted_at.is_none() {
             return Err(FollowError::Terms(name));
         }
-        let lock = store.mirror_lock(&row, MirrorTask::Follow).map_err(CollectError::from)?;
+        if !self.has_lock() {
+            self.lock = None;
+            self.lock = Some(store.mirror_lock(&row, MirrorTask::Follow).map_err(CollectError::from)?);
+        }
         let mut connect = open(&row).map_err(FollowError::Open)?;
         let mut link = connect.connect(time.now_ms()).map_err(CollectError::from)?;
-        let place = Place { store, venues, time, sink, id: row.id, lock, settings };
+        let place = Place { store, venues, time, sink, id: row.id, settings };
         Session::new(self, &place)?.run(link.as_mut())
+    }
+
+    fn has_lock(&self) -> bool {
+        self.lock.as_ref().is_some_and(MirrorLock::is_held)
     }
 
     /// Stores the state for `chandler mirror status`. A failure is not an error of following.

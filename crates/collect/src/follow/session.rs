@@ -129,7 +129,7 @@ impl<'a> Session<'a> {
 
     /// Reads the list, orders candles that are due, and stores the state.
     fn every_minute(&mut self, now_ms: i64) -> Result<(), FollowError> {
-        if !self.place.lock.is_held() {
+        if !self.follower.has_lock() {
             return Err(CollectError::LockLost(self.follower.shared.mirror.clone()).into());
         }
         let name = self.follower.shared.mirror.clone();

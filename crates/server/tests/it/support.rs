@@ -70,19 +70,33 @@ impl Running {
     }
 
     /// Starts a server on an existing directory. `machine` is its machine clock, in Unix seconds.
-    pub(crate) async fn start_again_at(dir: tempfile::TempDir, machine: &Arc<AtomicI64>) -> Running {
+    /// Its market clock is live from the start, at the same time.
+    pub(crate) async fn start_live_at(
+        dir: tempfile::TempDir,
+        machine: &Arc<AtomicI64>,
+        settings: Settings,
+    ) -> Running {
+        let market_now = Arc::new(AtomicI64::new(machine.load(Ordering::Relaxed)));
         let machine = machine.clone();
         let machine = Arc::new(move || Timestamp(machine.load(Ordering::Relaxed)));
-        Running::start_under(dir, Settings::default(), machine).await
+        Running::start_by(dir, settings, machine, (market_now, true)).await
     }
 
     async fn start_under(dir: tempfile::TempDir, settings: Settings, machine: Clock) -> Running {
+        Running::start_by(dir, settings, machine, (Arc::new(AtomicI64::new(NOW.0)), false)).await
+    }
+
+    async fn start_by(
+        dir: tempfile::TempDir,
+        settings: Settings,
+        machine: Clock,
+        (market_now, is_live): (Arc<AtomicI64>, bool),
+    ) -> Running {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let settings = Settings { listen: any, tcp: any, ..settings };
         let store = home::store(dir.path());
         let history = History::new(Venues::built_in().unwrap());
-        let market_now = Arc::new(AtomicI64::new(NOW.0));
-        let is_live = Arc::new(AtomicBool::new(false));
+        let is_live = Arc::new(AtomicBool::new(is_live));
         let market = Arc::new(SetClock { now: market_now.clone(), is_live: is_live.clone() });
         let service = home::access(dir.path(), machine());
         let server = Server::bind(&settings, store, history, service, market, machine.clone()).await.unwrap();
@@ -600,7 +614,7 @@ pub(crate) fn machine_now() -> Timestamp {
 }
 
 /// Returns a new directory with the test market, which is created once and then copied.
-fn filled() -> tempfile::TempDir {
+pub(crate) fn filled() -> tempfile::TempDir {
     static MARKET: OnceLock<Vec<(OsString, Vec<u8>)>> = OnceLock::new();
     let files = MARKET.get_or_init(|| {
         let dir = tempfile::tempdir().unwrap();

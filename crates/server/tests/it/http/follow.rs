@@ -18,7 +18,7 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use crate::home;
-use crate::support::{PATIENCE, Running};
+use crate::support::{PATIENCE, Running, filled};
 
 /// 2026-07-15 09:32 in New York.
 const M: i64 = 1_784_122_320;
@@ -34,9 +34,7 @@ struct Side {
 impl Side {
     async fn start(settings: Settings) -> Side {
         let now = Arc::new(AtomicI64::new(M + 5));
-        let server = Running::start_at(&now, settings).await;
-        server.market_now.store(M + 5, Ordering::Relaxed);
-        server.go_live();
+        let server = Running::start_live_at(filled(), &now, settings).await;
         let terms = Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() };
         let new = NewAccount { role: Role::Operator, ..NewAccount::named("op", terms) };
         let operator = server.access.create(&new, &Actor::Operator, Timestamp(M)).unwrap();
@@ -51,10 +49,7 @@ impl Side {
     /// Stops the server and starts it again, on another port.
     async fn restart(self) -> Side {
         let Side { server, now, operator } = self;
-        let market_now = server.market_now.load(Ordering::Relaxed);
-        let server = Running::start_again_at(server.stop().await, &now).await;
-        server.market_now.store(market_now, Ordering::Relaxed);
-        server.go_live();
+        let server = Running::start_live_at(server.stop().await, &now, Settings::default()).await;
         Side { server, now, operator }
     }
 
