@@ -5,7 +5,9 @@
 //! rarely a multiple of the price step, so the volume is split in two: one part at the average
 //! rounded down, and the remainder one step above. The sums of volume and turnover are then exact.
 
-use market::{Candle, DECIMALS_MAX, Market, Price, Timestamp, Trade, TradeDirection, TradeType, Turnover};
+use market::{
+    Candle, DECIMALS_MAX, DecimalText, Market, Price, Timestamp, Trade, TradeDirection, TradeType, Turnover,
+};
 
 use crate::minute::{Clock, Minute};
 
@@ -59,16 +61,14 @@ impl PrintPrice {
     /// Formats the price exactly, with at least `decimals` decimals. More decimals are added if
     /// needed, up to eight.
     pub fn text(self, decimals: u32) -> String {
-        let least = decimals.min(PRINT_DECIMALS);
-        let decimals = (least..PRINT_DECIMALS).find(|&n| self.0 % power(PRINT_DECIMALS - n) == 0);
-        let decimals = decimals.unwrap_or(PRINT_DECIMALS);
-        let sign = if self.0 < 0 { "-" } else { "" };
-        let value = self.0.unsigned_abs() / power(PRINT_DECIMALS - decimals).unsigned_abs();
-        let unit = power(decimals).unsigned_abs();
-        match decimals {
-            0 => format!("{sign}{value}"),
-            n => format!("{sign}{}.{:0width$}", value / unit, value % unit, width = n as usize),
-        }
+        let zeros = trailing_zeros(self.0, PRINT_DECIMALS.saturating_sub(decimals));
+        let value = self.0.unsigned_abs();
+        let step = 10u64.pow(zeros);
+        let units = match u64::try_from(value) {
+            Ok(value) => u128::from(value / step),
+            Err(_) => value / u128::from(step),
+        };
+        DecimalText::new(self.0 < 0, units, PRINT_DECIMALS - zeros).as_str().to_owned()
     }
 }
 
@@ -230,7 +230,24 @@ fn average_decimals(known: &Candle, turnover: i128, is_lots: bool) -> u32 {
 
 /// Returns the number of decimals of a value in millionths, without trailing zeros.
 fn decimals(value: i128) -> u32 {
-    (0..DECIMALS_MAX).find(|&n| value % power(DECIMALS_MAX - n) == 0).unwrap_or(DECIMALS_MAX)
+    DECIMALS_MAX - trailing_zeros(value, DECIMALS_MAX)
+}
+
+/// Returns the number of zeros at the end of a number, at most `most`. Divisions of 128-bit numbers
+/// are slow, so only numbers that need 128 bits use them.
+fn trailing_zeros(value: i128, most: u32) -> u32 {
+    let (mut wide, mut zeros) = (value.unsigned_abs(), 0);
+    let mut narrow = loop {
+        match u64::try_from(wide) {
+            Ok(narrow) => break narrow,
+            Err(_) if zeros == most || wide % 10 != 0 => return zeros,
+            Err(_) => (wide, zeros) = (wide / 10, zeros + 1),
+        }
+    };
+    while zeros < most && narrow % 10 == 0 {
+        (narrow, zeros) = (narrow / 10, zeros + 1);
+    }
+    zeros
 }
 
 /// Returns `10^exponent`. The exponent is at most [`PRINT_DECIMALS`].

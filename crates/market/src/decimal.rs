@@ -76,15 +76,70 @@ pub struct Fixed {
 impl fmt::Display for Fixed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = self.decimals.min(DECIMALS_MAX);
-        let step = 10u128.pow(DECIMALS_MAX - decimals);
-        let rounded = (self.value.unsigned_abs() + step / 2) / step;
-        let unit = 10u128.pow(decimals);
-        let sign = if self.value < 0 && rounded != 0 { "-" } else { "" };
-        let text = match decimals {
-            0 => format!("{sign}{rounded}"),
-            n => format!("{sign}{}.{:0width$}", rounded / unit, rounded % unit, width = n as usize),
+        let step = 10u64.pow(DECIMALS_MAX - decimals);
+        let value = self.value.unsigned_abs();
+        let rounded = match u64::try_from(value) {
+            Ok(value) if value < u64::MAX - step => u128::from((value + step / 2) / step),
+            _ => (value + u128::from(step / 2)) / u128::from(step),
         };
-        f.pad(&text)
+        f.pad(DecimalText::new(self.value < 0 && rounded != 0, rounded, decimals).as_str())
+    }
+}
+
+/// A formatted decimal, without an allocation. Pushes contain several decimals each, and divisions
+/// of 128-bit numbers are slow, so only numbers that need 128 bits use them.
+#[derive(Clone, Copy, Debug)]
+pub struct DecimalText {
+    bytes: [u8; DecimalText::BYTES_MAX],
+    start: usize,
+}
+
+impl DecimalText {
+    /// Digits of the largest 128-bit number, with a sign and a point.
+    const BYTES_MAX: usize = 41;
+
+    /// Formats `units` divided by `10^decimals`, with all decimals. There are at most 38 decimals.
+    pub fn new(is_negative: bool, units: u128, decimals: u32) -> DecimalText {
+        let mut text = DecimalText { bytes: [0; DecimalText::BYTES_MAX], start: DecimalText::BYTES_MAX };
+        let (mut high, mut digits) = (units, 0);
+        let low = loop {
+            match u64::try_from(high) {
+                Ok(low) => break low,
+                Err(_) => text.digit((high % 10) as u8, &mut digits, decimals),
+            }
+            high /= 10;
+        };
+        let mut low = low;
+        while low > 0 || digits <= decimals {
+            text.digit((low % 10) as u8, &mut digits, decimals);
+            low /= 10;
+        }
+        if is_negative {
+            text.put(b'-');
+        }
+        text
+    }
+
+    pub fn as_str(&self) -> &str {
+        let text = self.bytes.get(self.start..).unwrap_or_default();
+        // All bytes are ASCII.
+        std::str::from_utf8(text).unwrap_or_default()
+    }
+
+    /// Adds a digit before the digits so far, of which there are `digits`.
+    fn digit(&mut self, digit: u8, digits: &mut u32, decimals: u32) {
+        if *digits == decimals && decimals > 0 {
+            self.put(b'.');
+        }
+        self.put(b'0' + digit);
+        *digits += 1;
+    }
+
+    fn put(&mut self, byte: u8) {
+        self.start = self.start.saturating_sub(1);
+        if let Some(place) = self.bytes.get_mut(self.start) {
+            *place = byte;
+        }
     }
 }
 

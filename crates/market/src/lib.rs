@@ -55,7 +55,8 @@ pub use adjust::{Action, Adjuster, IgnoredAction};
 pub use calendar::{CALENDAR_WARNING_DAYS, Calendar, CalendarError, DayKind};
 pub use candle::{Candle, Candles, Flaw};
 pub use decimal::{
-    DECIMALS_MAX, DecimalError, MarginFactor, PRICE_UNIT, ParseMarginError, Price, Turnover, parse_scaled,
+    DECIMALS_MAX, DecimalError, DecimalText, MarginFactor, PRICE_UNIT, ParseMarginError, Price, Turnover,
+    parse_scaled,
 };
 pub use exchange_rate::{BUILTIN_RATES, BUILTIN_RATES_FROM, builtin_rate, stand_in_currency};
 pub use floors::{FloorTable, Floors, ParseFloorsError};

@@ -1,7 +1,7 @@
 //! E: decimals. Numbers have a fixed number of decimals and are rounded once, half away from zero.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
-use market::{DecimalError, Price, Turnover, parse_scaled};
+use market::{DecimalError, DecimalText, Price, Turnover, parse_scaled};
 
 #[test]
 fn e1_prices_have_three_decimals() {
@@ -147,4 +147,20 @@ fn the_largest_amounts_can_be_formatted() {
 #[test]
 fn formatted_decimals_can_be_aligned() {
     assert_eq!(format!("[{:>10}]", Price(1_500_000).text(3)), "[     1.500]");
+}
+
+#[test]
+fn every_decimal_is_formatted_with_all_its_digits() {
+    let text = |units: u128, decimals: u32| DecimalText::new(false, units, decimals).as_str().to_owned();
+    for units in
+        [0, 9, 10, 100_050, u128::from(u64::MAX), u128::from(u64::MAX) + 1, 10u128.pow(38), u128::MAX]
+    {
+        assert_eq!(text(units, 0), units.to_string());
+        for decimals in [1, 3, 8, 20, 38] {
+            let (whole, part) = (units / 10u128.pow(decimals), units % 10u128.pow(decimals));
+            let wanted = format!("{whole}.{part:0width$}", width = decimals as usize);
+            assert_eq!(text(units, decimals), wanted, "{units} with {decimals} decimals");
+            assert_eq!(DecimalText::new(true, units, decimals).as_str(), format!("-{wanted}"));
+        }
+    }
 }

@@ -324,3 +324,19 @@ fn print_prices_have_as_many_decimals_as_needed() {
     assert_eq!(text(-50_000_000, 1), "-0.5");
     assert_eq!(text(1, 9), "0.00000001");
 }
+
+#[test]
+fn prices_of_prints_have_as_many_decimals_as_they_need() {
+    let check = |price: i128, texts: [&str; 3]| {
+        assert_eq!([0, 3, 9].map(|decimals| PrintPrice(price).text(decimals)), texts, "{price}");
+    };
+    check(0, ["0", "0.000", "0.00000000"]);
+    check(10_005_000_000, ["100.05", "100.050", "100.05000000"]);
+    check(-10_000_000_001, ["-100.00000001"; 3]);
+    check(
+        10i128.pow(30),
+        ["10000000000000000000000", "10000000000000000000000.000", "10000000000000000000000.00000000"],
+    );
+    let long = "10000000000000000000000.00001";
+    check(10i128.pow(30) + 1_000, [long, long, "10000000000000000000000.00001000"]);
+}
