@@ -92,7 +92,7 @@ pub use audit::{ImportStep, Offered};
 pub use browser::{BROWSER_LIFE_S, Browser, CodeRefused, Login, LoginRefused, SignedIn};
 pub use caller::{Actor, Caller};
 pub use calls::CallRule;
-pub use connection::{Connection, ConnectionId, Lineage};
+pub use connection::{Connection, ConnectionId, Lineage, RunOutcome};
 pub use download::{Download, DownloadRefused};
 pub use error::{AccessError, Denial, Slots};
 pub use guesses::POLL_INTERVAL_S;

@@ -56,9 +56,9 @@ pub use candles::{
 };
 pub use cluster::{
     Arrival, Fit, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, ListedSlot, MissedTrades,
-    NewPassword, NewSlot, NodeId, NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Reserved,
-    STREAM, Shared, SignatureLimits, SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow,
-    SubscriptionRequest,
+    NewPassword, NewSlot, NodeId, NodeRow, PaceLimit, PaceTake, RUNNING_WORLD, RateAsk, RateDecision,
+    RateTimes, Reserved, RunSlotOutcome, STREAM, Shared, SignatureLimits, SignatureOutcome, SlotEnding,
+    SlotOutcome, SlotRequest, SlotRow, SubscriptionRequest,
 };
 pub use engine::lock::{JobLock, MirrorLock, MirrorTask, ServerLock};
 pub use engine::sqlite::seal_as_it_is;

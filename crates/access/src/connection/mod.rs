@@ -13,7 +13,10 @@ use store::{AccountId, MissedTrades, NewSlot, Shared};
 use crate::secret::random;
 use crate::{AccessError, Slots};
 
+mod running;
 mod subscriptions;
+
+pub use running::RunOutcome;
 
 /// Identifies the successive connections of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,7 +70,7 @@ impl FromStr for ConnectionId {
 }
 
 /// A connection slot, which counts towards the account's limit until it is dropped or superseded. A
-/// stream of the pages has one too, which does not count.
+/// stream of the pages and a running world have one too, which do not count.
 #[derive(Debug)]
 pub struct Connection {
     id: ConnectionId,
@@ -104,6 +107,8 @@ struct Inner {
     live: HashMap<AccountId, Vec<(ConnectionId, Lineage)>>,
     /// Open streams of the pages, which are not connections.
     streams: BTreeMap<ConnectionId, AccountId>,
+    /// Worlds that run on this node.
+    running: BTreeSet<ConnectionId>,
     /// This node's slots in the shared database, including those to be written after an outage.
     slots: HashMap<ConnectionId, NewSlot>,
     subscriptions: BTreeMap<ConnectionId, Subscribed>,
@@ -254,6 +259,7 @@ impl Inner {
     fn leave(&mut self, account: AccountId, id: ConnectionId) {
         self.slots.remove(&id);
         self.streams.remove(&id);
+        self.running.remove(&id);
         self.remove_subscriptions(id);
         self.unwritten.remove(&id);
         if let Some(live) = self.live.get_mut(&account) {

@@ -14,7 +14,7 @@ use crate::pushes;
 use crate::worlds::{World, WorldError};
 
 /// Reads the rows of all worlds in memory again, and removes worlds that were deleted. Counts the
-/// connections of moving worlds to other nodes.
+/// connections and streams of moving worlds on other nodes.
 pub(crate) fn refresh(core: &Core) -> Result<(), WorldError> {
     for world in core.worlds.all() {
         if world.is_moving() {
@@ -30,11 +30,10 @@ pub(crate) fn refresh(core: &Core) -> Result<(), WorldError> {
     Ok(())
 }
 
-/// Counts the connections of a moving world to other nodes, because a world pauses when the last
-/// connection to any node is closed. If the database does not respond, the last count is used.
+/// Counts the connections and streams of a moving world on other nodes, because a world pauses when
+/// the last one on any node is closed. If the database does not respond, the last count is used.
 fn count_elsewhere(core: &Core, world: &World) {
-    let Ok(Some(connections)) = core.access.connections(Some(world.account)) else { return };
-    let elsewhere = connections.iter().filter(|of| !of.connection.is_here).count();
+    let Ok(Some(elsewhere)) = core.access.clients_elsewhere(world.account) else { return };
     if world.clients.counted_elsewhere(elsewhere, core.uptime()) {
         core.worlds.moving.notify_one();
     }

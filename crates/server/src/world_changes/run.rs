@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use access::RunOutcome;
 use market::Timestamp;
 use world::{Auto, Change, Course, Speed, State, TradingHours};
 
@@ -23,6 +24,8 @@ const RUN_MAX: Duration = Duration::from_millis(20);
 /// Maximum pause between checks of a running world, because an order or a subscription may have
 /// added an earlier instant with work.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Pause before a world tries again to resume, if the maximum number of worlds runs on all nodes.
+const RESUME_AGAIN: Duration = Duration::from_secs(1);
 /// Pause before the next check of a world that is being changed by a request.
 const LOOK_SOON: Duration = Duration::from_millis(1);
 
@@ -58,19 +61,31 @@ pub(crate) fn run(core: &Core, world: &Arc<World>, request: RunRequest) -> Resul
     if request.stop_at.is_some_and(|stop_at| stop_at <= before.now) {
         return Err(WorldError::Back { now: before.now });
     }
-    if core.worlds.running() >= core.worlds.running_max {
-        return Err(WorldError::TooManyRunning(core.worlds.running_max));
-    }
+    take_run_slot(core, world)?;
     let course = course(speed, before.now, core.uptime());
     let (until, stop_at) = (before.now, request.stop_at);
     let after = Standing { state, settings, course, until, stop_at, is_alone: false, ..before.clone() };
     // Cleared before the world runs, so that the end of a connection in the meantime is not
     // cleared.
     world.clients.started();
-    let after = world.put(&core.access.database(), &before, after)?;
+    let after = world.put(&core.access.database(), &before, after);
+    let after = after.inspect_err(|_| world.free_run_slot())?;
     core.worlds.moving.notify_one();
     core.world_lives.wake_streams(world.account);
     Ok(after)
+}
+
+/// Counts the world as running. Fails if the maximum number of worlds is running over all nodes, or
+/// if the world runs on another node.
+fn take_run_slot(core: &Core, world: &World) -> Result<(), WorldError> {
+    match core.access.run_world(world.account, core.machine_now(), core.worlds.running_max)? {
+        RunOutcome::Runs(slot) => {
+            world.hold_run_slot(slot);
+            Ok(())
+        }
+        RunOutcome::RunsElsewhere => Err(WorldError::RunsElsewhere),
+        RunOutcome::TooMany => Err(WorldError::TooManyRunning(core.worlds.running_max)),
+    }
 }
 
 /// Pauses a running world at the current instant of its clock. A world that is paused without
@@ -106,6 +121,8 @@ pub(crate) fn pause_all(core: &Core) {
 fn stop(core: &Core, world: &Arc<World>, before: &Standing, after: Standing) -> Result<Standing, WorldError> {
     let after = Standing { course: None, stop_at: None, is_alone: false, ..after };
     let after = world.put(&core.access.database(), before, after)?;
+    // Another world may run on any node as soon as this request is answered.
+    core.access.write_freed_slots();
     core.world_lives.wake_streams(world.account);
     Ok(after)
 }
@@ -205,16 +222,30 @@ fn quiet(standing: &Standing) -> Option<Duration> {
 fn go_on(core: &Core, world: &Arc<World>, before: &Standing) -> Result<Turn, WorldError> {
     let (now, uptime) = (before.now, core.uptime());
     match world.clients.ready_in(uptime) {
-        Some(Duration::ZERO) if core.worlds.running() < core.worlds.running_max => {}
+        Some(Duration::ZERO) if core.worlds.may_resume(uptime) => {}
         Some(time) => return Ok(Turn::Waits(time.clamp(LOOK_SOON, LOOK_EVERY))),
         None => return Ok(Turn::Waits(LOOK_EVERY)),
+    }
+    match take_run_slot(core, world) {
+        Ok(()) => {}
+        Err(WorldError::TooManyRunning(_)) => {
+            core.worlds.resume_after(uptime + RESUME_AGAIN);
+            return Ok(Turn::Waits(LOOK_EVERY));
+        }
+        // The other node decides when the world pauses and resumes.
+        Err(WorldError::RunsElsewhere) => {
+            world.replace(Standing { is_alone: false, ..before.clone() })?;
+            return Ok(Turn::Moved);
+        }
+        Err(error) => return Err(error),
     }
     let course = course(before.settings.speed, now, uptime);
     let after = Standing { state: State::Running, course, until: now, is_alone: false, ..before.clone() };
     // Cleared before the world runs, so that the end of a connection in the meantime is not
     // cleared.
     world.clients.started();
-    world.put(&core.access.database(), before, after)?;
+    let resumed = world.put(&core.access.database(), before, after);
+    resumed.inspect_err(|_| world.free_run_slot())?;
     core.world_lives.wake_streams(world.account);
     Ok(Turn::Moved)
 }

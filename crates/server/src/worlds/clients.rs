@@ -29,8 +29,9 @@ pub(crate) struct Clients {
 struct State {
     /// Mailboxes of the open connections and streams.
     connections: HashMap<u64, Mailbox>,
-    /// Number of connections to other nodes, counted about once a second while the clock moves.
-    elsewhere: usize,
+    /// Number of connections and streams on other nodes, counted about once a second while the
+    /// clock moves.
+    elsewhere: u32,
     /// Whether the last connection was closed since the clock was started.
     is_lost: bool,
     /// Uptime at which the connections count as ready; `None` without connections.
@@ -93,9 +94,9 @@ impl Clients {
         is_last
     }
 
-    /// Records the number of connections to other nodes. Returns whether the last connection was
+    /// Records the number of connections and streams on other nodes. Returns whether the last connection was
     /// closed, or the first one was opened.
-    pub(crate) fn counted_elsewhere(&self, count: usize, uptime: Duration) -> bool {
+    pub(crate) fn counted_elsewhere(&self, count: u32, uptime: Duration) -> bool {
         let mut state = self.lock();
         let before = state.has_connections();
         state.elsewhere = count;

@@ -27,6 +27,8 @@ pub(crate) enum WorldError {
     NoSpeed,
     #[error("{0} worlds are running already, which is the limit worlds_running")]
     TooManyRunning(u32),
+    #[error("the world is running on another node: pause it first")]
+    RunsElsewhere,
     /// An earlier movement failed before it was complete. It must be completed before another
     /// movement.
     #[error("a step to {to} has failed half way: repeat it first")]
@@ -62,6 +64,7 @@ impl From<WorldError> for Refusal {
             | WorldError::BeforeCopy { .. }
             | WorldError::NoSpeed
             | WorldError::TooManyRunning(_)
+            | WorldError::RunsElsewhere
             | WorldError::Unfinished { .. }
             | WorldError::LogFull
             | WorldError::Unknown => Refusal::BadQuery(error.to_string()),

@@ -20,6 +20,7 @@ use std::sync::{
 };
 use std::time::Duration;
 
+use access::Connection;
 use market::Timestamp;
 use serde_json::json;
 use store::{AccountId, Accounts, Hash, WorldClock, WorldId, WorldRow};
@@ -44,6 +45,9 @@ pub(crate) struct Worlds {
     pub(crate) most: u32,
     /// Maximum number of concurrently running worlds.
     pub(crate) running_max: u32,
+    /// Uptime until which no paused world resumes automatically, because the maximum number of
+    /// worlds runs on all nodes.
+    full_until: Mutex<Duration>,
     /// Notified when a world begins to run.
     pub(crate) moving: Arc<Notify>,
     /// Whether a job stores steps asynchronously.
@@ -63,6 +67,8 @@ pub(crate) struct World {
     pub(crate) span: SharedSpan,
     pub(crate) created_at: Timestamp,
     standing: Mutex<Standing>,
+    /// Held while the world runs on this server.
+    run_slot: Mutex<Option<Connection>>,
     /// Clients on this server.
     pub(crate) clients: Arc<Clients>,
     /// Requests that wait for the end of a movement.
@@ -115,6 +121,7 @@ impl Default for Worlds {
             loaded: RwLock::default(),
             most,
             running_max,
+            full_until: Mutex::default(),
             moving: Arc::default(),
             writes_later: false,
             unwritten: Arc::default(),
@@ -164,11 +171,15 @@ impl Worlds {
         self.loaded.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Returns the number of running worlds.
-    pub(crate) fn running(&self) -> u32 {
-        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
-        let running = loaded.values().filter(|world| world.lock().state == State::Running);
-        u32::try_from(running.count()).unwrap_or(u32::MAX)
+    /// Returns whether a paused world may resume automatically.
+    pub(crate) fn may_resume(&self, uptime: Duration) -> bool {
+        *self.full_until.lock().unwrap_or_else(PoisonError::into_inner) <= uptime
+    }
+
+    /// Records that the maximum number of worlds is running, so that paused worlds do not try to
+    /// resume before this uptime.
+    pub(crate) fn resume_after(&self, uptime: Duration) {
+        *self.full_until.lock().unwrap_or_else(PoisonError::into_inner) = uptime;
     }
 
     /// Returns the running worlds, and the worlds that resume when a connection is opened.
@@ -237,6 +248,7 @@ impl World {
             span,
             created_at,
             standing: Mutex::new(standing),
+            run_slot: Mutex::default(),
             clients: Arc::default(),
             waiters: Arc::default(),
             acting: RwLock::default(),
@@ -383,7 +395,7 @@ impl World {
         if self.was_taken_over() {
             return Err(WorldError::Moved);
         }
-        *standing = after;
+        self.set(&mut standing, after);
         Ok(())
     }
 
@@ -411,6 +423,24 @@ impl World {
 
     pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds the slot of a running world until the world stops.
+    pub(crate) fn hold_run_slot(&self, slot: Connection) {
+        *self.run_slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(slot);
+    }
+
+    /// Frees the slot of a running world.
+    pub(crate) fn free_run_slot(&self) {
+        self.run_slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Changes the state. A world that does not run needs no slot.
+    fn set(&self, standing: &mut Standing, after: Standing) {
+        if after.state != State::Running {
+            self.free_run_slot();
+        }
+        *standing = after;
     }
 
     fn lock(&self) -> MutexGuard<'_, Standing> {

@@ -155,7 +155,7 @@ impl World {
         log.unwritten.drain(..written);
         drop(log);
         if change.is_some() {
-            *self.lock() = standing.clone();
+            self.set(&mut self.lock(), standing.clone());
         }
         Ok(standing)
     }
@@ -182,7 +182,7 @@ impl World {
         let taken = Standing::of(row)?;
         self.span.set(span_of(row).map_err(|error| wrong(row, "span", &error.to_string()))?);
         let mut standing = self.lock();
-        *standing = taken;
+        self.set(&mut standing, taken);
         self.taken_over.store(true, Ordering::Release);
         drop(standing);
         self.forget_ahead();
@@ -199,7 +199,8 @@ impl World {
         let from = standing.now;
         let state = if now >= self.span.end() { world::State::Ended } else { world::State::Paused };
         let (course, stop_at, is_alone) = (None, None, false);
-        *standing = Standing { state, now, until: now, course, stop_at, is_alone, ..standing.clone() };
+        let after = Standing { state, now, until: now, course, stop_at, is_alone, ..standing.clone() };
+        self.set(&mut standing, after);
         drop(standing);
         self.note(LineKind::Recovered, now, &json!({"from": from.to_string()}));
         Ok(())

@@ -11,9 +11,14 @@ use crate::support::{Client, Running, machine_now};
 
 /// Starts a second node on the database of another node.
 pub(crate) async fn beside(one: &Running) -> Running {
+    beside_with(one, Settings::default()).await
+}
+
+/// Starts a second node with these settings.
+pub(crate) async fn beside_with(one: &Running, settings: Settings) -> Running {
     let dir = tempfile::tempdir().unwrap();
     home::join(dir.path(), one.dir.path());
-    Running::start_in(dir, Settings::default()).await
+    Running::start_in(dir, settings).await
 }
 
 async fn reconnect(client: &mut Client, session_id: &str) -> control::AuthResponse {

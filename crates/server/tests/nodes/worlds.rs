@@ -3,10 +3,11 @@
 use access::{AccountId, Created, RateRule, Secret, Terms};
 use market::Timestamp;
 use serde_json::{Value, json};
+use server::Settings;
 use wire::Packet;
 use wire::quote::{SubscribeRequest, SubscriptionsResponse};
 
-use crate::several::beside;
+use crate::several::{beside, beside_with};
 use crate::support::{Client, PATIENCE, Running};
 
 fn data(answer: &Value) -> Value {
@@ -141,4 +142,49 @@ async fn a_world_pauses_when_the_last_connection_to_another_node_is_closed() {
 
 fn seconds(instant: &Value) -> i64 {
     instant.as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_second()
+}
+
+/// Runs a world so slowly that its clock remains in its first second.
+async fn run(node: &Running, key: &Created) -> Result<(), (u16, String)> {
+    let answer = node.post("/v1/world/run", key, r#"{"speed": 0.001}"#).await;
+    match answer.status {
+        200 => Ok(()),
+        status => Err((status, answer.json()["message"].as_str().unwrap().to_owned())),
+    }
+}
+
+#[tokio::test]
+async fn the_limit_on_running_worlds_applies_over_all_nodes() {
+    let settings = || Settings { worlds_running: 2, ..Settings::default() };
+    let one = Running::start_with(settings()).await;
+    let two = beside_with(&one, settings()).await;
+    let ann = one.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
+    let (first, second) = (create(&one, &ann, "first").await, create(&one, &ann, "second").await);
+    let third = create(&one, &ann, "third").await;
+    run(&one, &first).await.unwrap();
+    run(&two, &second).await.unwrap();
+    let full = (429, "2 worlds are running already, which is the limit worlds_running".to_owned());
+    for node in [&one, &two] {
+        assert_eq!(run(node, &third).await, Err(full.clone()));
+    }
+    data(&one.post("/v1/world/pause", &first, "").await.json());
+    run(&two, &third).await.unwrap();
+    assert_eq!(run(&one, &first).await, Err(full));
+    // The slots of a node that has stopped are free again.
+    two.stop().await;
+    run(&one, &first).await.unwrap();
+    run(&one, &third).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_world_runs_on_one_node_at_a_time() {
+    let one = Running::start().await;
+    let two = beside(&one).await;
+    let ann = one.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
+    let world = create(&one, &ann, "w").await;
+    run(&one, &world).await.unwrap();
+    let elsewhere = (409, "the world is running on another node: pause it first".to_owned());
+    assert_eq!(run(&two, &world).await, Err(elsewhere));
+    data(&one.post("/v1/world/pause", &world, "").await.json());
+    run(&two, &world).await.unwrap();
 }

@@ -102,7 +102,7 @@ impl Shared {
 /// Returns the lock row of a name or address. The mapping must not change between releases, because
 /// nodes of different releases run concurrently. Names that share a lock row only wait for each
 /// other.
-fn lock_of(text: &str) -> String {
+pub(super) fn lock_of(text: &str) -> String {
     let [first, ..] = *blake3::hash(text.as_bytes()).as_bytes();
     (first % LOCKS).to_string()
 }

@@ -35,7 +35,10 @@ pub use node::{Heartbeat, NodeId, NodeRow};
 pub use paces::{PaceLimit, PaceTake};
 pub use rates::{RateAsk, RateDecision, RateTimes};
 pub use single_use::{IssuedPassword, NewPassword, SignatureLimits, SignatureOutcome};
-pub use slots::{ListedSlot, MissedTrades, NewSlot, STREAM, SlotEnding, SlotOutcome, SlotRequest, SlotRow};
+pub use slots::{
+    ListedSlot, MissedTrades, NewSlot, RUNNING_WORLD, RunSlotOutcome, STREAM, SlotEnding, SlotOutcome,
+    SlotRequest, SlotRow,
+};
 pub use subscriptions::{Fit, Reserved, SubscriptionRequest};
 
 /// State shared by all nodes of a database.

@@ -7,13 +7,29 @@ use std::sync::PoisonError;
 
 use market::{Symbol, Timestamp};
 
-use super::{Shared, single_use, within};
+use super::{Shared, guards, single_use, within};
 use crate::engine::{Fault, Row, StoreError};
 use crate::ids::{AccountId, Hash};
 
 /// Transport of the streams of the pages. Their subscriptions count toward the limit of their
 /// account, but they are not connections: they take no place among them, and are listed separately.
 pub const STREAM: &str = "stream";
+
+/// Transport of the slot of a running world. It is not a connection either: while it exists, the
+/// world counts toward the limit on running worlds.
+pub const RUNNING_WORLD: &str = "world";
+
+/// Result of a request to run a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunSlotOutcome {
+    Held {
+        id: i64,
+    },
+    /// The world runs already, on any node.
+    Running,
+    /// The maximum number of worlds is running, over all nodes.
+    TooMany,
+}
 
 /// A connection that signs in and needs a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -194,6 +210,37 @@ impl Shared {
         let NewSlot { account, lineage, transport, address, since } = slot;
         let values = (account.0, self.node()?.0, lineage, transport, address, since.0);
         self.quick().one(sql::ADD, values, |row| row.get(0))
+    }
+
+    /// Takes a slot ([`RUNNING_WORLD`]) for the world of an account, unless `most` worlds run on all
+    /// nodes together. Its slot is freed like that of a connection. Concurrent requests are
+    /// serialized.
+    pub fn run_world(&self, slot: &NewSlot, most: u32) -> Result<RunSlotOutcome, StoreError> {
+        // Worlds that this node has stopped must not be counted.
+        self.write_left()?;
+        let node = self.node()?;
+        within(&self.quick(), |db| {
+            let lock = guards::lock_of(RUNNING_WORLD);
+            db.all(guards::sql::LOCK, [lock.as_str(), lock.as_str()], |_| Ok(()))?;
+            let (running, of_account): (i64, i64) =
+                db.one(sql::COUNT_RUNNING, [slot.account.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            if of_account > 0 {
+                return Ok(RunSlotOutcome::Running);
+            }
+            if running >= i64::from(most) {
+                return Ok(RunSlotOutcome::TooMany);
+            }
+            let NewSlot { account, lineage, transport, address, since } = slot;
+            let values = (account.0, node.0, lineage, transport, address, since.0);
+            Ok(RunSlotOutcome::Held { id: db.one(sql::ADD, values, |row| row.get(0))? })
+        })
+    }
+
+    /// Returns the number of connections and streams of an account on other nodes.
+    pub fn clients_elsewhere(&self, account: AccountId) -> Result<u32, StoreError> {
+        let node = self.node()?;
+        let count: i64 = self.quick().one(sql::COUNT_ELSEWHERE, (account.0, node.0), |row| row.get(0))?;
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     /// Frees a slot. A background thread writes the change, so closing a connection does not block.
@@ -463,10 +510,10 @@ pub(super) mod sql {
     }
     pub(crate) use live;
 
-    /// Excludes the rows with [`super::STREAM`].
-    macro_rules! not_a_stream {
+    /// Excludes the rows with [`super::STREAM`] and [`super::RUNNING_WORLD`].
+    macro_rules! is_connection {
         () => {
-            " and seat.door <> 'stream'"
+            " and seat.door not in ('stream', 'world')"
         };
     }
 
@@ -476,7 +523,7 @@ pub(super) mod sql {
         concat!(
             "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
             live!(),
-            not_a_stream!(),
+            is_connection!(),
             " and seat.account_id = $1 order by seat.id"
         ),
     );
@@ -486,7 +533,8 @@ pub(super) mod sql {
             concat!(
                 "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, \
                  seat.is_silent, (select count(*) from subscription where subscription.seat = seat.id), seat.pending ",
-                live!()
+                live!(),
+                " and seat.door <> 'world'"
             )
         };
     }
@@ -530,14 +578,33 @@ pub(super) mod sql {
         concat!(
             "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
             live!(),
-            not_a_stream!(),
+            is_connection!(),
             " and seat.id = $1"
         ),
     );
 
     pub(crate) const COUNT: Sql = Sql::new(
         "count connections",
-        concat!("select count(*) ", live!(), not_a_stream!(), " and seat.account_id = $1"),
+        concat!("select count(*) ", live!(), is_connection!(), " and seat.account_id = $1"),
+    );
+
+    pub(crate) const COUNT_ELSEWHERE: Sql = Sql::new(
+        "count connections",
+        concat!(
+            "select count(*) ",
+            live!(),
+            " and seat.door <> 'world' and seat.account_id = $1 and seat.node <> $2"
+        ),
+    );
+
+    /// Returns the number of running worlds, and how many of them belong to an account.
+    pub(crate) const COUNT_RUNNING: Sql = Sql::new(
+        "count running worlds",
+        concat!(
+            "select count(*), count(*) filter (where seat.account_id = $1) ",
+            live!(),
+            " and seat.door = 'world'"
+        ),
     );
 
     pub(crate) const ADD: Sql = Sql::new(
@@ -558,7 +625,7 @@ pub(super) mod sql {
     /// Marks a connection as ended. Its node closes it and removes the row.
     pub(crate) const END: Sql = Sql::new(
         "end a connection",
-        concat!("update seat set ending = $2 where id = $1 and ending is null", not_a_stream!()),
+        concat!("update seat set ending = $2 where id = $1 and ending is null", is_connection!()),
     );
 
     /// Returns the ended connections of a node that the node has not closed yet.
@@ -649,8 +716,8 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_connections_exclude_streams() {
-        let exclusion = format!("seat.door <> '{STREAM}'");
+    fn connections_exclude_streams_and_running_worlds() {
+        let exclusion = format!("seat.door not in ('{STREAM}', '{RUNNING_WORLD}')");
         for sql in [sql::OF_ACCOUNT, sql::ONE, sql::COUNT, sql::END] {
             assert!(sql.text.contains(&exclusion), "{}", sql.text);
         }

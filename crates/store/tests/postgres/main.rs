@@ -60,6 +60,7 @@ mod worlds;
 mod between;
 mod losing;
 mod nodes;
+mod running_worlds;
 mod same_names;
 mod servers;
 mod shared;

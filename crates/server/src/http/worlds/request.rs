@@ -92,6 +92,7 @@ pub(super) fn problem(error: WorldError) -> Problem {
         error @ (WorldError::WrongState(_)
         | WorldError::Moved
         | WorldError::Unfinished { .. }
+        | WorldError::RunsElsewhere
         | WorldError::LogFull) => Problem::conflict(error.to_string()),
         error @ (WorldError::Back { .. }
         | WorldError::NotPast { .. }
