@@ -102,15 +102,15 @@ impl PaperAccount<'_> {
             Some((Life::of(known, reading.view.at), reading.account.participations().to_vec(), ending))
         })?;
         let Some((life, participations, ending)) = found else { return Ok(None) };
-        let names = [order.to_string()];
+        let name = |account: u64| order.with_account(account).to_string();
         let numbers = paper.numbers(id, life.range)?;
         let mut entries = Vec::new();
         if numbers.1.saturating_sub(numbers.0) <= ENTRIES_MAX {
-            paper.add_about(id, numbers, &names, &mut entries)?;
+            paper.add_about(id, numbers, name, &mut entries)?;
         } else {
             for at in life.instants {
                 let numbers = paper.numbers(id, (at, at))?;
-                paper.add_about(id, numbers, &names, &mut entries)?;
+                paper.add_about(id, numbers, name, &mut entries)?;
             }
         }
         let share = |entry: &Entry| {
@@ -138,7 +138,8 @@ impl PaperAccount<'_> {
         let (first, last) = paper.numbers(id, range)?;
         let first = first.max(last.saturating_sub(ENTRIES_MAX));
         let mut entries = Vec::new();
-        paper.add_about(id, (first, last), &[grid.to_string()], &mut entries)?;
+        let name = |account: u64| grid.with_account(account).to_string();
+        paper.add_about(id, (first, last), name, &mut entries)?;
         let mut steps = grid_steps(&entries, grid, symbol.market());
         steps.drain(..steps.len().saturating_sub(GRID_STEPS_MAX));
         Ok(Some(GridExplanation { order_id: grid.to_string(), symbol: symbol.to_string(), steps }))
@@ -157,22 +158,26 @@ impl Paper {
         Ok((self.accounts.journal_number_at(id, before)?, self.accounts.journal_number_at(id, through)?))
     }
 
-    /// Adds the entries in a number range that contain one of `names`. Also adds the trigger before
-    /// each grid order.
+    /// Adds the entries in a number range that contain a name. `name` returns the name in the
+    /// entries that were written for an account. Also adds the trigger before each grid order.
     fn add_about(
         &self,
         id: AccountId,
         (mut after, last): (u64, u64),
-        names: &[String],
+        name: impl Fn(u64) -> String,
         entries: &mut Vec<Entry>,
     ) -> Result<(), PaperError> {
         let mut before: Option<JournalEntry> = None;
+        let mut known = (id, name(id.0.unsigned_abs()));
         while after < last {
             let rows = self.accounts.journal_entries(id, after)?;
             let Some(end) = rows.last().map(|row| row.number) else { break };
             after = end;
             for row in rows.into_iter().take_while(|row| row.number <= last) {
-                if names.iter().any(|name| row.text.contains(name.as_str())) {
+                if row.account != known.0 {
+                    known = (row.account, name(row.account.0.unsigned_abs()));
+                }
+                if row.text.contains(known.1.as_str()) {
                     if let Some(trigger) = before.take().filter(|before| before.text.contains(TRIGGER)) {
                         entries.push(parsed(id, &trigger)?);
                     }

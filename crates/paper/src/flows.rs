@@ -116,7 +116,12 @@ mod tests {
 
     #[test]
     fn only_entries_with_the_symbol_are_decoded() {
-        let row = |text: &str| JournalEntry { number: 1, at: Timestamp(0), text: text.to_owned() };
+        let row = |text: &str| JournalEntry {
+            number: 1,
+            at: Timestamp(0),
+            text: text.to_owned(),
+            account: AccountId(1),
+        };
         let symbol: Symbol = "700.HK".parse().unwrap();
         for other in ["not an entry", r#"{"symbol":"1700.HK"}"#] {
             assert_eq!(flows_of(AccountId(1), &row(other), Some(&symbol)).unwrap(), []);

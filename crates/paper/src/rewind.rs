@@ -1,11 +1,11 @@
 //! Operator actions on a whole journal: rewind to an instant, reset, and fork into another account.
 
 use market::Timestamp;
-use store::{AccountId, AddOutcome, Addition, AuditNote, JournalCut, JournalHead, Rewind, RewindOutcome};
-use trading::{Account, Entry};
+use store::{AccountId, AuditNote, CopyOutcome, JournalCopy, JournalCut, JournalHead, Rewind, RewindOutcome};
+use trading::Account;
 
 use crate::PaperError;
-use crate::account::book::{self, AccountState, TRIES_MAX};
+use crate::account::book::{AccountState, Book, TRIES_MAX};
 use crate::service::Paper;
 
 /// Actor, reason and machine time of an operator action, and the name under which the removed
@@ -71,7 +71,12 @@ impl Paper {
     /// Returns the number of orders of an account, open or not. Does not advance or open the
     /// account.
     pub fn order_count(&self, id: AccountId) -> Result<usize, PaperError> {
-        Ok(self.described(id)?.orders().len())
+        let place = self.place(id);
+        let mut state = place.lock();
+        let book = self.current(&mut state, id)?;
+        let count = book.account.orders().len();
+        state.book = Some(book);
+        Ok(count)
     }
 
     /// Removes all entries after the instant `to`, and archives them under the operation's name.
@@ -177,9 +182,8 @@ impl Paper {
         }
     }
 
-    /// Copies the entries up to an instant, or all entries, to an account without a journal. The
-    /// copied orders get new ids that belong to the new account, because order ids are globally
-    /// unique.
+    /// Copies the journal up to an instant, or the whole journal, to an account without a journal.
+    /// The copied orders get ids of the new account, because order ids are globally unique.
     pub fn fork(
         &self,
         from: AccountId,
@@ -187,37 +191,69 @@ impl Paper {
         until: Option<Timestamp>,
         operation: &JournalOperation<'_>,
     ) -> Result<Standing, PaperError> {
-        let (head, entries) = book::read_all(&self.accounts, from)?.ok_or(PaperError::NoJournal)?;
-        let until = until.unwrap_or(head.horizon).max(Timestamp::default());
-        if until > head.horizon {
-            return Err(PaperError::NotBefore { horizon: head.horizon, to: until });
-        }
-        let copied = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= until));
-        let copied: Vec<Entry> = copied.map(|entry| entry.of_account(to.0.unsigned_abs())).collect();
-        let words = operation.words(format!("copied from account {} as of {until}", from.0));
-        let addition = Addition {
-            account: to,
-            after: None,
-            entries: &book::written(to, &copied)?,
-            horizon: until,
-            // The new account is due immediately, so that the background runner computes the next
-            // wake-up time.
-            wake: Some(until),
-            request: None,
-            audit: Some(("paper.forked", operation.note(&words))),
-        };
-        let place = self.place(to);
-        let mut state = place.lock();
-        match self.accounts.add_to_journals(&[addition])?.first() {
-            Some(AddOutcome::Added(head)) => {
-                state.book = None;
-                // Mark the copied entries as pushed, so that listeners do not receive them.
-                state.last_pushed.set(Some(head));
-                self.committer.notify(to, &[]);
-                Ok(Standing::of(Some(*head)))
+        for _ in 0..TRIES_MAX {
+            let of = self.accounts.journal_head(from)?.ok_or(PaperError::NoJournal)?;
+            let until = until.unwrap_or(of.horizon).max(Timestamp::default());
+            if until > of.horizon {
+                return Err(PaperError::NotBefore { horizon: of.horizon, to: until });
             }
-            _ => Err(PaperError::NotEmpty),
+            let last = self.accounts.journal_number_at(from, until)?;
+            let words = operation.words(format!("copied from account {} as of {until}", from.0));
+            let copy = JournalCopy {
+                source: from,
+                of,
+                copy: to,
+                last,
+                horizon: until,
+                // The new account is due immediately, so that the background runner computes the
+                // next wake-up time.
+                wake: Some(until),
+                event: "paper.forked",
+                note: operation.note(&words),
+            };
+            let known = self.copied(from, to, &of, (last, until))?;
+            let place = self.place(to);
+            let mut state = place.lock();
+            match self.accounts.copy_journal(&copy)? {
+                CopyOutcome::Copied(head) => {
+                    let last_pushed = state.last_pushed.clone();
+                    state.book = known.map(|account| Book::of_copy(account, head, last_pushed));
+                    // Mark the copied entries as pushed, so that listeners do not receive them.
+                    state.last_pushed.set(Some(&head));
+                    self.committer.notify(to, &[]);
+                    return Ok(Standing::of(Some(head)));
+                }
+                CopyOutcome::NotEmpty => return Err(PaperError::NotEmpty),
+                CopyOutcome::Stale => {}
+            }
         }
+        Err(PaperError::Contended { account: from.0 })
+    }
+
+    /// Returns the account in memory with the ids of its copy, if the copy contains the whole
+    /// journal. Otherwise the copy is loaded from its journal when it is first used.
+    fn copied(
+        &self,
+        from: AccountId,
+        to: AccountId,
+        of: &JournalHead,
+        (last, until): (u64, Timestamp),
+    ) -> Result<Option<Account>, PaperError> {
+        if (last, until) != (of.last_number, of.horizon) {
+            return Ok(None);
+        }
+        let place = self.place(from);
+        let mut state = place.lock();
+        let book = self.current(&mut state, from)?;
+        let account = (book.head == Some(*of)).then(|| book.account.clone());
+        state.book = Some(book);
+        drop(state);
+        let numbers_used = self.accounts.numbers_used(to)?;
+        Ok(account.map(|account| {
+            let mut account = account.of_account(to.0.unsigned_abs());
+            account.set_numbers_used(numbers_used);
+            account
+        }))
     }
 
     /// Returns an unused name for archived entries: the machine's time, followed by a number if

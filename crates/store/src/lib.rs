@@ -75,9 +75,9 @@ pub use survey::{
     Archiving, ConnectionCount, HostSurvey, Occupancy, Replication, Scratch, ServerFacts, occupancy, survey,
 };
 pub use trading::{
-    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalLock, KeyedRequest, NewStatement,
-    PaperAssets, PaperTally, Rewind, RewindOutcome, SNAPSHOT_BYTES_MAX, STATEMENT_BYTES_MAX, StatementBatch,
-    StatementKey, StatementQuery, TallyDays,
+    AddOutcome, Addition, CopyOutcome, JournalCopy, JournalCut, JournalEntry, JournalHead, JournalLock,
+    KeyedRequest, NewStatement, PaperAssets, PaperTally, Rewind, RewindOutcome, SNAPSHOT_BYTES_MAX,
+    STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery, TallyDays,
 };
 pub use transfer::{
     Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable, servers,

@@ -299,6 +299,16 @@ impl Account {
         order.max(grid).max(self.numbers_used)
     }
 
+    /// Returns the account with all IDs changed to those of another account. Equals the fold of the
+    /// entries that [`Entry::of_account`](crate::Entry::of_account) returns.
+    #[must_use]
+    pub fn of_account(mut self, account: u64) -> Account {
+        self.number = account;
+        self.orders.iter_mut().for_each(|order| order.set_account(account));
+        self.grids.iter_mut().for_each(|grid| grid.set_account(account));
+        self
+    }
+
     /// Marks all numbers up to `numbers` as used, so that they are not assigned again after the
     /// entries that used them were removed from the journal.
     pub fn set_numbers_used(&mut self, numbers: u64) {

@@ -428,35 +428,33 @@ pub struct Dividend {
 }
 
 impl Entry {
-    /// Returns a copy of the entry with all IDs changed to those of another account, to fork a
-    /// journal.
+    /// Returns the entry with all IDs changed to those of another account, to fork a journal.
     #[must_use]
-    pub fn of_account(&self, account: u64) -> Entry {
-        let mut entry = self.clone();
-        if let Event::Opened { account: number, .. } = &mut entry.event {
+    pub fn of_account(mut self, account: u64) -> Entry {
+        if let Event::Opened { account: number, .. } = &mut self.event {
             *number = account;
         }
-        if let Some(id) = entry.event.order_mut() {
-            *id = OrderId::of(account, id.number());
+        if let Some(id) = self.event.order_mut() {
+            *id = id.with_account(account);
         }
-        if let Some(grid) = entry.event.grid_mut() {
-            *grid = GridId::of(account, grid.number());
+        if let Some(grid) = self.event.grid_mut() {
+            *grid = grid.with_account(account);
         }
-        match &mut entry.event {
+        match &mut self.event {
             Event::Rejected { order: Some(accepted), .. } => {
-                accepted.id = OrderId::of(account, accepted.id.number());
+                accepted.id = accepted.id.with_account(account);
             }
             Event::Accepted(accepted) => {
                 if let Some(origin) = &mut accepted.grid {
-                    origin.grid = GridId::of(account, origin.grid.number());
+                    origin.grid = origin.grid.with_account(account);
                 }
                 if let Some(attached) = &mut accepted.attached {
-                    attached.main = OrderId::of(account, attached.main.number());
+                    attached.main = attached.main.with_account(account);
                 }
             }
             _ => {}
         }
-        entry
+        self
     }
 }
 

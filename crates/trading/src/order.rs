@@ -37,6 +37,12 @@ impl OrderId {
     pub fn number(self) -> u64 {
         self.0 % ORDERS_MAX
     }
+
+    /// Returns the id of the order with the same number of another account.
+    #[must_use]
+    pub fn with_account(self, account: u64) -> OrderId {
+        OrderId::of(account, self.number())
+    }
 }
 
 impl std::fmt::Display for OrderId {
@@ -70,6 +76,12 @@ impl GridId {
 
     pub fn account(self) -> u64 {
         self.0.account()
+    }
+
+    /// Returns the id of the grid with the same number of another account.
+    #[must_use]
+    pub fn with_account(self, account: u64) -> GridId {
+        GridId::of(account, self.number())
     }
 
     /// Returns the grid's number, or 0 if the id is not a grid id.
@@ -241,6 +253,20 @@ pub struct Order {
     /// All orders that were attached to this order, open or not, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached_orders: Vec<OrderId>,
+}
+
+impl Order {
+    /// Changes all IDs to those of another account.
+    pub(crate) fn set_account(&mut self, account: u64) {
+        self.id = self.id.with_account(account);
+        if let Some(origin) = &mut self.grid {
+            origin.grid = origin.grid.with_account(account);
+        }
+        if let Some(attached) = &mut self.attached {
+            attached.main = attached.main.with_account(account);
+        }
+        self.attached_orders.iter_mut().for_each(|order| *order = order.with_account(account));
+    }
 }
 
 /// One fill of an order.

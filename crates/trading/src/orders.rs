@@ -32,6 +32,10 @@ impl Orders {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Order> {
+        self.chunks.iter_mut().flat_map(|chunk| Arc::make_mut(chunk).iter_mut())
+    }
+
     pub fn last(&self) -> Option<&Order> {
         self.chunks.last()?.last()
     }

@@ -114,6 +114,12 @@ pub(crate) struct Book {
 }
 
 impl Book {
+    /// Creates the book of an account that was copied in memory. `head` is the head of the copied
+    /// journal.
+    pub(crate) fn of_copy(account: Account, head: JournalHead, last_pushed: Arc<LastPushed>) -> Book {
+        Book { account, head: Some(head), last_pushed, ..Book::empty() }
+    }
+
     fn empty() -> Book {
         Book {
             account: Account::default(),
@@ -229,12 +235,12 @@ pub(crate) fn parsed(id: AccountId, row: &store::JournalEntry) -> Result<Entry, 
         number: row.number,
         source,
     })?;
-    // A copied journal retains its entry numbers, so the check of the number also passes for
-    // copies.
+    // A copied journal retains the numbers of its entries, so this check also passes for copies.
     if entry.version > trading::VERSION || entry.number != row.number {
         return Err(PaperError::Foreign { account: id.0, number: row.number, version: entry.version });
     }
-    Ok(entry)
+    // Entries that a copy shares with its source contain ids of the source.
+    Ok(entry.of_account(id.0.unsigned_abs()))
 }
 
 /// Reads the whole journal at one head. Retries if the journal is truncated concurrently. Returns

@@ -164,6 +164,28 @@ fn forked_orders_have_ids_of_the_new_account() {
 }
 
 #[test]
+fn a_fork_keeps_and_explains_its_orders_after_a_reset_of_its_source() {
+    let house = House::new(&G1);
+    let (ann, bob, service) = (house.account("ann"), house.bare_account("bob"), house.service());
+    let order = service.submit(ann, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
+    let filled = service.seen(ann, replay("10:05"), order);
+    let why = |service: &Service, id, order| service.why(id, replay("10:05"), order);
+    let of_source = why(&service, ann, order);
+    assert!(of_source.len() > 1, "{of_source:?}");
+    service.paper.fork(ann, bob, None, &operation("")).unwrap();
+    let copy = order.with_account(bob.0.unsigned_abs());
+    for is_reset in [false, true] {
+        if is_reset {
+            service.paper.reset(ann, &operation("x")).unwrap();
+        }
+        for service in [&service, &house.service()] {
+            assert_eq!(why(service, bob, copy), of_source, "reset: {is_reset}");
+            assert_eq!(service.seen(bob, replay("10:05"), copy), filled);
+        }
+    }
+}
+
+#[test]
 fn listeners_of_a_fork_receive_only_its_new_events() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.bare_account("bob"), house.service());

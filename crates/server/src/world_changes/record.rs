@@ -26,7 +26,8 @@ impl World {
             let mut log = self.log();
             for entry in entries {
                 // The account is removed from the ids, which are otherwise equal in all worlds.
-                let text = serde_json::to_string(&entry.of_account(0)).unwrap_or_default();
+                let entry = entry.of_account(0);
+                let text = serde_json::to_string(&entry).unwrap_or_default();
                 log.entries = entry.number;
                 log.add(LineKind::Event, entry.at.unwrap_or_default(), text, String::new());
             }

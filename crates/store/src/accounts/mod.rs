@@ -41,6 +41,7 @@ pub use worlds::{AddWorldOutcome, NewWorldRow, WorldChange, WorldClock, WorldLin
 pub(crate) mod audit;
 mod changes;
 mod connections;
+pub(crate) mod copied_parts;
 mod credentials;
 pub(crate) mod levels;
 mod links;

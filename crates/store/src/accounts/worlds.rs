@@ -4,6 +4,7 @@
 use market::Timestamp;
 
 use super::changes::{WriteLock, count_change};
+use super::copied_parts::{self, Numbered, PartKind};
 use super::{
     Accounts, AuditNote, Credential, NewAccountRow, audit, check_texts, insert, insert_credential, take,
 };
@@ -205,7 +206,10 @@ impl Accounts {
         if lines.iter().any(|line| line.entry.len() > LINE_BYTES_MAX || line.request.len() > LINE_BYTES_MAX) {
             return Err(StoreError::unfit("a line of a world's log", "it is too long"));
         }
-        self.within(WriteLock::Of(&[account]), |db| {
+        let account_only = [account];
+        // Before lines are removed, copies may have to store the lines that they share.
+        let lock = if cut.is_some() { WriteLock::Everything } else { WriteLock::Of(&account_only) };
+        self.within(lock, |db| {
             let values = (
                 &after.state,
                 after.now.0,
@@ -226,13 +230,12 @@ impl Accounts {
                 return Ok(false);
             }
             if let Some(from) = cut {
+                copied_parts::release(db, PartKind::Log, account, from.saturating_sub(1))?;
                 db.run(sql::CUT_LINES, (account.0, signed(from)))?;
             }
             let mut number = match lines {
                 [] => 0,
-                _ => db
-                    .first(sql::LAST_LINE, (account.0, i64::MAX), WorldLine::read)?
-                    .map_or(0, |last| last.number),
+                _ => last_line(db, account, u64::MAX, None)?.map_or(0, |last| last.number),
             };
             for line in lines {
                 let WorldLine { at, step, entries, kind, entry, request, digest, .. } = line;
@@ -255,12 +258,19 @@ impl Accounts {
         after: u64,
         limit: u32,
     ) -> Result<Vec<WorldLine>, StoreError> {
-        self.read().all(sql::LINES, (account.0, signed(after), limit), WorldLine::read)
+        let db = self.read();
+        copied_parts::read_parts(after, limit, |after, limit| {
+            db.all(sql::LINES, (account.0, signed(after), limit), |row| {
+                let line = WorldLine::read(row)?;
+                let part_end = row.get::<Option<i64>>(8)?.map(|_| natural(row, 8)).transpose()?;
+                Ok(Numbered { number: line.number, part_end, row: line })
+            })
+        })
     }
 
     /// Returns the last line of a world's log before the number `before`.
     pub fn last_world_line(&self, account: AccountId, before: u64) -> Result<Option<WorldLine>, StoreError> {
-        self.read().first(sql::LAST_LINE, (account.0, signed(before)), WorldLine::read)
+        last_line(&self.read(), account, before, None)
     }
 
     /// Returns the last line of this kind.
@@ -269,18 +279,28 @@ impl Accounts {
         account: AccountId,
         kind: &str,
     ) -> Result<Option<WorldLine>, StoreError> {
-        self.read().first(sql::LAST_LINE_OF, (account.0, kind), WorldLine::read)
+        last_line(&self.read(), account, u64::MAX, Some(kind))
     }
 
     /// Returns the number of the first line after an instant.
     pub fn world_line_after(&self, account: AccountId, at: Timestamp) -> Result<Option<u64>, StoreError> {
-        self.read().first(sql::LINE_AFTER, (account.0, at.0), |row| natural(row, 0))
+        let db = self.read();
+        let last = last_line(&db, account, u64::MAX, None)?.map_or(0, |last| last.number);
+        let early = copied_parts::last_early(
+            last,
+            |of_line| of_line <= at,
+            |number| db.first(sql::INSTANT, (account.0, signed(number)), |row| Ok(Timestamp(row.get(0)?))),
+        )?;
+        Ok((early < last).then_some(early + 1))
     }
 
-    /// Copies the lines before the number `before` to a world without a log.
+    /// Copies the lines before the number `before` to a world without a log. The copy shares the
+    /// lines, so the time does not depend on their number.
     pub fn copy_world_lines(&self, from: AccountId, to: AccountId, before: u64) -> Result<(), StoreError> {
-        let copied = (to.0, from.0, signed(before));
-        self.within(WriteLock::Of(&[to]), |db| db.run(sql::COPY_LINES, copied).map(drop))
+        self.within(WriteLock::Of(&[from, to]), |db| {
+            let last = last_line(db, from, before, None)?.map_or(0, |last| last.number);
+            copied_parts::share(db, PartKind::Log, (from, to), last)
+        })
     }
 
     /// Records that the worlds in this state have ended, unless that is already recorded. A change
@@ -309,11 +329,41 @@ impl Accounts {
             let world = db.first(sql::OF_ACCOUNT, [account.0], WorldRow::read)?;
             let Some(world) = world.filter(|world| world.clock == *clock) else { return Ok(false) };
             db.run(sql::REMOVE, [account.0])?;
-            db.run(sql::CUT_LINES, (account.0, 0))?;
+            let shared = copied_parts::parts(db, PartKind::Log, account)?;
+            copied_parts::remove(db, PartKind::Log, account)?;
+            // The lines remain until no copy shares them. The world may have been the last copy of
+            // a world that was deleted earlier.
+            for stored_by in shared.iter().map(|part| part.source).chain([account]) {
+                db.run(sql::REMOVE_LINES, [stored_by.0])?;
+            }
             retire(db, account, world.id, note)?;
             Ok(true)
         })
     }
+}
+
+/// Returns the last line before the number `before`, of any kind or of `kind`.
+fn last_line(
+    db: &Db,
+    account: AccountId,
+    before: u64,
+    kind: Option<&str>,
+) -> Result<Option<WorldLine>, StoreError> {
+    let last_of = |account: AccountId, before: u64| match kind {
+        Some(kind) => db.first(sql::LAST_LINE_OF, (account.0, signed(before), kind), WorldLine::read),
+        None => db.first(sql::LAST_LINE, (account.0, signed(before)), WorldLine::read),
+    };
+    let own = last_of(account, before)?;
+    if own.is_some() {
+        return Ok(own);
+    }
+    for part in copied_parts::parts(db, PartKind::Log, account)?.iter().rev() {
+        let line = last_of(part.source, before.min(part.to.saturating_add(1)))?;
+        if let Some(line) = line.filter(|line| line.number >= part.from) {
+            return Ok(Some(line));
+        }
+    }
+    Ok(None)
 }
 
 fn retire(db: &Db, account: AccountId, world: WorldId, note: &AuditNote<'_>) -> Result<(), StoreError> {
@@ -366,6 +416,7 @@ impl WorldLine {
 }
 
 mod sql {
+    use crate::accounts::copied_parts::{part_after, stored_by};
     use crate::engine::statements::statements;
 
     macro_rules! select_world {
@@ -390,19 +441,28 @@ mod sql {
 
     statements! {
         for crate::engine::migrations::ACCOUNTS;
-        LINES: "read the log of a world", select_line!("and number > $2 order by number limit $3");
+        LINES: "read the log of a world",
+            concat!(
+                "select number, at, step, entries, kind, entry, request, digest, ",
+                part_after!("to_number", 2),
+                " from sealed_world_line where account_id = coalesce(",
+                part_after!("source_id", 2),
+                ", $1) and number > $2 and number <= coalesce(",
+                part_after!("to_number", 2),
+                ", 9223372036854775807) order by number limit $3"
+            );
         LAST_LINE: "read the last line of a world", select_line!("and number < $2 order by number desc limit 1");
-        LAST_LINE_OF: "find a line of a world", select_line!("and kind = $2 order by number desc limit 1");
-        LINE_AFTER: "find a place in the log of a world",
-            "select number from sealed_world_line where account_id = $1 and at > $2 order by number limit 1";
+        LAST_LINE_OF: "find a line of a world", select_line!("and number < $2 and kind = $3 order by number desc limit 1");
+        INSTANT: "find a place in the log of a world",
+            concat!("select at from sealed_world_line where account_id = ", stored_by!(2), " and number = $2");
         ADD_LINE: "write to the log of a world",
             "insert into world_line (account_id, number, at, step, entries, kind, entry, request, digest) \
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
         CUT_LINES: "cut the log of a world", "delete from world_line where account_id = $1 and number >= $2";
-        COPY_LINES: "copy the log of a world",
-            "insert into world_line (account_id, number, at, step, entries, kind, entry, request, digest) \
-             select $1, number, at, step, entries, kind, entry, request, digest from sealed_world_line \
-             where account_id = $2 and number < $3";
+        REMOVE_LINES: "delete the log of a world",
+            "delete from world_line where account_id = $1 \
+             and not exists (select 1 from sealed_world world where world.account_id = $1) \
+             and not exists (select 1 from sealed_copied_part part where part.source_id = $1 and part.kind = 2)";
         COUNT: "count the worlds", "select count(*) from sealed_world";
         ADD: "add a world",
             "insert into world (account_id, id, owner_id, name, state, starts_at, ends_at, now_at, step, settings, \
@@ -436,7 +496,18 @@ mod sql {
         fn queries_for_worlds_use_their_indexes() {
             crate::engine::statements::follow_the_keys(
                 crate::engine::migrations::ACCOUNTS,
-                &[COUNT_KEYS, OF_ACCOUNT, NAMED, OF_OWNER, LINES, LAST_LINE, ADD_LINE, CUT_LINES, COPY_LINES],
+                &[
+                    COUNT_KEYS,
+                    OF_ACCOUNT,
+                    NAMED,
+                    OF_OWNER,
+                    LINES,
+                    LAST_LINE,
+                    INSTANT,
+                    ADD_LINE,
+                    CUT_LINES,
+                    REMOVE_LINES,
+                ],
             );
         }
     }

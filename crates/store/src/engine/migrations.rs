@@ -90,6 +90,15 @@ pub(crate) const ACCOUNTS: &[Migration] = &[
         oldest: 16,
         replaces: &[],
     },
+    Migration {
+        version: 20,
+        name: "copied parts",
+        sqlite: include_str!("../../migrations/sqlite/accounts-20-copied-parts.sql"),
+        postgres: include_str!("../../migrations/postgres/accounts-20-copied-parts.sql"),
+        // An older program would read a copied journal without its shared entries.
+        oldest: 20,
+        replaces: &[],
+    },
 ];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {

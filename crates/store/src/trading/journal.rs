@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use market::Timestamp;
 
 use super::{journal_sql as sql, statements, tallies};
+use crate::accounts::copied_parts::{self, Numbered, PartKind};
 use crate::accounts::{Accounts, AuditNote, WriteLock, audit, check_texts};
 use crate::engine::{Db, Fault, Role, Row, Sql, StoreError, Value, natural, signed};
 use crate::ids::AccountId;
@@ -48,6 +49,9 @@ pub struct JournalEntry {
     /// Market time of the entry.
     pub at: Timestamp,
     pub text: String,
+    /// The account for which the entry was written. A copied journal shares entries of its source,
+    /// whose texts contain ids of the source.
+    pub account: AccountId,
 }
 
 /// An idempotency key and the response of its request.
@@ -110,6 +114,31 @@ pub struct Rewind<'a> {
     /// Name of the audit event.
     pub event: &'static str,
     pub note: AuditNote<'a>,
+}
+
+/// A copy of a journal for an account without a journal.
+#[derive(Clone, Copy, Debug)]
+pub struct JournalCopy<'a> {
+    pub source: AccountId,
+    /// A head of the source that includes the copied entries.
+    pub of: JournalHead,
+    pub copy: AccountId,
+    /// Number of the last copied entry.
+    pub last: u64,
+    pub horizon: Timestamp,
+    pub wake: Option<Timestamp>,
+    pub event: &'static str,
+    pub note: AuditNote<'a>,
+}
+
+/// Result of copying a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyOutcome {
+    Copied(JournalHead),
+    /// The source was rewound since the head `of`. Nothing was copied.
+    Stale,
+    /// The account has a journal already.
+    NotEmpty,
 }
 
 /// Result of rewinding a journal.
@@ -201,14 +230,12 @@ impl Accounts {
 
     /// Returns the next entries after the number `after`, in order. Returns at most one page.
     pub fn journal_entries(&self, id: AccountId, after: u64) -> Result<Vec<JournalEntry>, StoreError> {
-        self.read().all(sql::ENTRIES, (id.0, signed(after), ENTRIES_MAX), JournalEntry::read)
+        entries(&self.read(), id, (after, u64::MAX), ENTRIES_MAX)
     }
 
     /// Returns the entry with this number, or `None` if it does not exist.
     pub fn journal_entry(&self, id: AccountId, number: u64) -> Result<Option<JournalEntry>, StoreError> {
-        let after = signed(number.saturating_sub(1));
-        let next = self.read().first(sql::ENTRIES, (id.0, after, 1_u32), JournalEntry::read)?;
-        Ok(next.filter(|entry| entry.number == number))
+        Ok(entries(&self.read(), id, (number.saturating_sub(1), number), 1)?.pop())
     }
 
     /// Returns the next entries after a number whose time is between two instants, both inclusive.
@@ -221,8 +248,7 @@ impl Accounts {
         let db = self.read();
         let before = last_entry(&db, id, |at| at < from)?;
         let last = last_entry(&db, id, |at| at <= through)?;
-        let within = (id.0, signed(after.max(before)), signed(last), ENTRIES_MAX);
-        db.all(sql::ENTRIES_BETWEEN, within, JournalEntry::read)
+        entries(&db, id, (after.max(before), last), ENTRIES_MAX)
     }
 
     /// Returns the number of the last entry at or before `at`, or 0 if there is no such entry.
@@ -313,7 +339,8 @@ impl Accounts {
     pub fn rewind_journal(&self, rewind: &Rewind<'_>) -> Result<RewindOutcome, StoreError> {
         let Rewind { account, after, keep, numbers_used, to, name, event, note } = rewind;
         check_texts("a rewind", &[name])?;
-        self.change_of(*account, |db| {
+        // Locks all accounts, because copies may have to store the entries that they share.
+        self.change(|db| {
             if head(db, *account)? != Some(*after) {
                 return Ok(RewindOutcome::Stale);
             }
@@ -322,6 +349,8 @@ impl Accounts {
             }
             db.run(sql::ADD_CUT, (account.0, name, to.0, after.horizon.0, note.at.0))?;
             db.run(sql::ADD_CUT_ENTRIES, (name, account.0, signed(*keep)))?;
+            db.run(sql::ADD_CUT_SHARED, (name, account.0, signed(*keep)))?;
+            copied_parts::release(db, PartKind::Journal, *account, *keep)?;
             db.run(sql::CUT, (account.0, signed(*keep)))?;
             db.run(sql::DROP_SNAPSHOT, [account.0])?;
             db.run(sql::RAISE_NUMBERS_USED, (numbers_counter(*account), signed(*numbers_used)))?;
@@ -340,6 +369,25 @@ impl Accounts {
             statements::take_back(db, *account, *to)?;
             audit::write(db, Some(*account), event, note)?;
             Ok(RewindOutcome::Done(now))
+        })
+    }
+
+    /// Copies the beginning of a journal. The copy shares the entries, so the time does not depend
+    /// on their number.
+    pub fn copy_journal(&self, copy: &JournalCopy<'_>) -> Result<CopyOutcome, StoreError> {
+        let JournalCopy { source, of, copy, last, horizon, wake, event, note } = copy;
+        self.within(WriteLock::Of(&[*source, *copy]), |db| {
+            if !head(db, *source)?.is_some_and(|now| now.follows(of)) {
+                return Ok(CopyOutcome::Stale);
+            }
+            let revision = u64::from(*last > 0);
+            let now = JournalHead { revision, last_number: *last, horizon: *horizon, wake: *wake };
+            if !move_head(db, *copy, None, &now)? {
+                return Ok(CopyOutcome::NotEmpty);
+            }
+            copied_parts::share(db, PartKind::Journal, (*source, *copy), *last)?;
+            audit::write(db, Some(*copy), event, note)?;
+            Ok(CopyOutcome::Copied(now))
         })
     }
 
@@ -401,21 +449,29 @@ pub(super) fn head(db: &Db, id: AccountId) -> Result<Option<JournalHead>, StoreE
     db.first(sql::HEAD, [id.0], |row| JournalHead::read(row, 0))
 }
 
+/// Returns the entries after one number and up to another, at most `most`.
+fn entries(
+    db: &Db,
+    id: AccountId,
+    (after, last): (u64, u64),
+    most: u32,
+) -> Result<Vec<JournalEntry>, StoreError> {
+    copied_parts::read_parts(after, most, |after, most| {
+        db.all(sql::ENTRIES, (id.0, signed(after), signed(last), most), |row| {
+            let entry = JournalEntry::read(row)?;
+            let part_end = row.get::<Option<i64>>(4)?.map(|_| natural(row, 4)).transpose()?;
+            Ok(Numbered { number: entry.number, part_end, row: entry })
+        })
+    })
+}
+
 /// Returns the number of the last entry whose time satisfies `is_early`, or 0 if there is no such
-/// entry. Times ascend with the numbers, so a binary search needs no index.
+/// entry.
 fn last_entry(db: &Db, id: AccountId, is_early: impl Fn(Timestamp) -> bool) -> Result<u64, StoreError> {
-    let (mut early, mut last) = (0, head(db, id)?.map_or(0, |head| head.last_number));
-    while early < last {
-        let middle = last - (last - early) / 2;
-        let at = db.first(sql::INSTANT, (id.0, signed(middle)), |row| Ok(Timestamp(row.get(0)?)))?;
-        // A missing entry was removed concurrently, together with all later entries.
-        if at.is_some_and(&is_early) {
-            early = middle;
-        } else {
-            last = middle - 1;
-        }
-    }
-    Ok(early)
+    let last = head(db, id)?.map_or(0, |head| head.last_number);
+    copied_parts::last_early(last, is_early, |number| {
+        db.first(sql::INSTANT, (id.0, signed(number)), |row| Ok(Timestamp(row.get(0)?)))
+    })
 }
 
 /// Replaces a journal's head if it still equals the old head. Returns whether it was replaced.
@@ -490,6 +546,7 @@ impl JournalHead {
 
 impl JournalEntry {
     fn read(row: &Row<'_>) -> Result<JournalEntry, Fault> {
-        Ok(JournalEntry { number: natural(row, 0)?, at: Timestamp(row.get(1)?), text: row.get(2)? })
+        let account = AccountId(row.get(3)?);
+        Ok(JournalEntry { number: natural(row, 0)?, at: Timestamp(row.get(1)?), text: row.get(2)?, account })
     }
 }

@@ -1,5 +1,6 @@
 //! SQL statements for the journals of paper accounts.
 
+use crate::accounts::copied_parts::{part_after, stored_by};
 use crate::engine::statements::statements;
 
 statements! {
@@ -28,11 +29,17 @@ statements! {
          where account_id = $5 and revision = $6 and last_number = $7 and horizon = $8 and wake is not distinct from $9";
 
     ENTRIES: "read a journal",
-        "select number, at, entry from sealed_journal where account_id = $1 and number > $2 order by number limit $3";
-    ENTRIES_BETWEEN: "read a part of a journal",
-        "select number, at, entry from sealed_journal \
-         where account_id = $1 and number > $2 and number <= $3 order by number limit $4";
-    INSTANT: "find a place in a journal", "select at from sealed_journal where account_id = $1 and number = $2";
+        concat!(
+            "select number, at, entry, account_id, ",
+            part_after!("to_number", 1),
+            " from sealed_journal where account_id = coalesce(",
+            part_after!("source_id", 1),
+            ", $1) and number > $2 and number <= coalesce(",
+            part_after!("to_number", 1),
+            ", $3) and number <= $3 order by number limit $4"
+        );
+    INSTANT: "find a place in a journal",
+        concat!("select at from sealed_journal where account_id = ", stored_by!(1), " and number = $2");
     ADD_ENTRY: "write to a journal",
         "insert into journal (account_id, number, at, entry) values ($1, $2, $3, $4)";
     CUT: "cut a journal", "delete from journal where account_id = $1 and number > $2";
@@ -70,8 +77,14 @@ statements! {
     ADD_CUT_ENTRIES: "archive a cut",
         "insert into journal_cut_entry (account_id, name, number, at, entry) \
          select account_id, $1, number, at, entry from sealed_journal where account_id = $2 and number > $3";
+    ADD_CUT_SHARED: "archive a cut",
+        "insert into journal_cut_entry (account_id, name, number, at, entry) \
+         select part.account_id, $1, shared.number, shared.at, shared.entry \
+         from sealed_copied_part part join sealed_journal shared on shared.account_id = part.source_id \
+            and shared.number >= part.from_number and shared.number <= part.to_number \
+         where part.account_id = $2 and part.kind = 1 and part.to_number > $3 and shared.number > $3";
     CUT_ENTRIES: "read an archived cut",
-        "select number, at, entry from sealed_journal_cut_entry \
+        "select number, at, entry, account_id from sealed_journal_cut_entry \
          where account_id = $1 and name = $2 and number > $3 order by number limit $4";
 }
 
@@ -90,9 +103,9 @@ mod tests {
             PUT_HEAD,
             MOVE_HEAD,
             ENTRIES,
-            ENTRIES_BETWEEN,
             INSTANT,
             ADD_ENTRY,
+            ADD_CUT_SHARED,
             CUT,
             SNAPSHOT,
             PUT_SNAPSHOT,

@@ -3,8 +3,8 @@
 
 pub(crate) use journal::numbers_counter;
 pub use journal::{
-    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalLock, KeyedRequest, Rewind,
-    RewindOutcome, SNAPSHOT_BYTES_MAX,
+    AddOutcome, Addition, CopyOutcome, JournalCopy, JournalCut, JournalEntry, JournalHead, JournalLock,
+    KeyedRequest, Rewind, RewindOutcome, SNAPSHOT_BYTES_MAX,
 };
 pub use statements::{NewStatement, STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery};
 pub use tallies::{PaperAssets, PaperTally, TallyDays};

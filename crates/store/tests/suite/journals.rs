@@ -5,7 +5,8 @@ use std::sync::Barrier;
 
 use market::Timestamp;
 use store::{
-    AccountId, Accounts, AddOutcome, Addition, AuditFilter, JournalHead, KeyedRequest, Rewind, RewindOutcome,
+    AccountId, Accounts, AddOutcome, Addition, AuditFilter, CopyOutcome, JournalCopy, JournalHead,
+    KeyedRequest, Rewind, RewindOutcome,
 };
 
 use crate::accounts::{add, note};
@@ -288,4 +289,81 @@ fn a_rewind_archives_the_removed_entries_under_a_name() {
     }
     let actual = accounts.audit(&AuditFilter { limit: 10, ..AuditFilter::default() }).unwrap();
     assert_eq!(actual[0].event, "paper.rewound");
+}
+
+/// Copies a journal up to an entry.
+fn copied(accounts: &Accounts, source: AccountId, copy: AccountId, last: u64) -> CopyOutcome {
+    let of = accounts.journal_head(source).unwrap().unwrap();
+    let (event, note) = ("paper.forked", note(NOW));
+    let copy = JournalCopy { source, of, copy, last, horizon: of.horizon, wake: None, event, note };
+    accounts.copy_journal(&copy).unwrap()
+}
+
+fn rewound(accounts: &Accounts, account: AccountId, keep: u64, name: &str) {
+    let after = accounts.journal_head(account).unwrap().unwrap();
+    let (to, event, note) = (at(i64::try_from(keep).unwrap()), "paper.rewound", note(NOW));
+    let rewind = Rewind { account, after, keep, numbers_used: 0, to, name, event, note };
+    assert!(matches!(accounts.rewind_journal(&rewind).unwrap(), RewindOutcome::Done(_)));
+}
+
+#[test]
+fn a_copied_journal_shares_entries_and_continues_independently() {
+    let (_dir, accounts, ann) = open();
+    let [bob, carol, dave] = ["bob", "carol", "dave"].map(|name| add(&accounts, name).unwrap());
+    added(write(&accounts, ann, None, &[(1, "a"), (2, "b"), (3, "c"), (4, "d")]));
+    let CopyOutcome::Copied(head) = copied(&accounts, ann, bob, 3) else { panic!() };
+    assert_eq!(accounts.journal_head(bob).unwrap(), Some(head));
+    assert_eq!((head.revision, head.last_number), (1, 3));
+    assert_eq!(copied(&accounts, ann, bob, 2), CopyOutcome::NotEmpty);
+    assert_eq!(copied(&accounts, ann, ann, 2), CopyOutcome::NotEmpty);
+    added(write(&accounts, bob, Some(head), &[(5, "e"), (6, "f")]));
+    assert!(matches!(copied(&accounts, bob, carol, 4), CopyOutcome::Copied(_)));
+    assert_eq!(texts(&accounts, ann), "1 a, 2 b, 3 c, 4 d");
+    assert_eq!(texts(&accounts, bob), "1 a, 2 b, 3 c, 4 e, 5 f");
+    assert_eq!(texts(&accounts, carol), "1 a, 2 b, 3 c, 4 e");
+    let of: Vec<AccountId> =
+        accounts.journal_entries(carol, 1).unwrap().into_iter().map(|entry| entry.account).collect();
+    assert_eq!(of, [ann, ann, bob], "ids in the texts are of these accounts");
+    assert_eq!(accounts.journal_entry(carol, 3).unwrap().unwrap().text, "c");
+    assert_eq!(accounts.journal_entry(carol, 5).unwrap(), None);
+    assert_eq!(accounts.journal_number_at(carol, at(4)).unwrap(), 3);
+    let between = accounts.journal_entries_between(carol, 0, (at(2), at(5))).unwrap();
+    assert_eq!(between.iter().map(|entry| entry.number).collect::<Vec<_>>(), [2, 3, 4]);
+    // A rewind of a source does not change the copies.
+    rewound(&accounts, ann, 1, "x");
+    assert_eq!(texts(&accounts, ann), "1 a");
+    assert_eq!(texts(&accounts, bob), "1 a, 2 b, 3 c, 4 e, 5 f");
+    assert_eq!(texts(&accounts, carol), "1 a, 2 b, 3 c, 4 e");
+    let stale = JournalCopy {
+        source: ann,
+        of: JournalHead { revision: 1, last_number: 4, horizon: at(4), wake: None },
+        copy: dave,
+        last: 3,
+        horizon: at(4),
+        wake: None,
+        event: "paper.forked",
+        note: note(NOW),
+    };
+    assert_eq!(accounts.copy_journal(&stale).unwrap(), CopyOutcome::Stale);
+    assert_eq!(accounts.journal_head(dave).unwrap(), None);
+}
+
+#[test]
+fn a_rewind_of_a_copy_archives_the_entries_that_it_shared() {
+    let (_dir, accounts, ann) = open();
+    let [bob, carol] = ["bob", "carol"].map(|name| add(&accounts, name).unwrap());
+    added(write(&accounts, ann, None, &[(1, "a"), (2, "b"), (3, "c")]));
+    let CopyOutcome::Copied(head) = copied(&accounts, ann, bob, 3) else { panic!() };
+    added(write(&accounts, bob, Some(head), &[(4, "d")]));
+    assert!(matches!(copied(&accounts, bob, carol, 4), CopyOutcome::Copied(_)));
+    rewound(&accounts, bob, 1, "x");
+    assert_eq!(texts(&accounts, bob), "1 a");
+    let archived = accounts.journal_cut_entries(bob, "x", 0).unwrap();
+    let archived: Vec<&str> = archived.iter().map(|entry| entry.text.as_str()).collect();
+    assert_eq!(archived, ["b", "c", "d"]);
+    let head = accounts.journal_head(bob).unwrap();
+    added(write(&accounts, bob, head, &[(5, "z")]));
+    assert_eq!(texts(&accounts, bob), "1 a, 2 z");
+    assert_eq!(texts(&accounts, ann), "1 a, 2 b, 3 c");
+    assert_eq!(texts(&accounts, carol), "1 a, 2 b, 3 c, 4 d");
 }

@@ -224,8 +224,48 @@ fn the_log_of_a_world_is_copied_and_deleted() {
     accounts.copy_world_lines(account, copy, 3).unwrap();
     assert_eq!(accounts.world_lines(copy, 0, 9).unwrap(), lines[..2]);
     assert!(accounts.remove_world(account, &ended, &note(NOW)).unwrap());
-    assert_eq!(accounts.world_lines(account, 0, 9).unwrap(), []);
-    assert_eq!(accounts.world_lines(copy, 0, 9).unwrap().len(), 2);
+    assert_eq!(accounts.world_lines(copy, 0, 9).unwrap(), lines[..2], "the copy still has them");
+    assert!(accounts.remove_world(copy, &start, &note(NOW)).unwrap());
+    for deleted in [account, copy] {
+        assert_eq!(accounts.world_lines(deleted, 0, 9).unwrap(), []);
+    }
+}
+
+#[test]
+fn copies_of_copies_keep_their_lines_when_a_source_is_reset() {
+    let (_home, accounts, owner) = fresh();
+    let [first, second, third] =
+        ["one", "two", "three"].map(|name| create(&accounts, owner, name, 9).unwrap().0);
+    let (start, moved) = (clock("created", 0, 0), clock("paused", 10, 1));
+    let lines = [line(1, "created"), line(2, "event"), line(3, "step"), line(4, "step")];
+    assert!(change(&accounts, first, (&start, &moved), None, &lines));
+    // The second world continues after two lines of the first one, and the third one after three
+    // lines of the second one.
+    accounts.copy_world_lines(first, second, 3).unwrap();
+    let own = [line(3, "forked"), line(4, "event")];
+    assert!(change(&accounts, second, (&start, &moved), None, &own));
+    accounts.copy_world_lines(second, third, 4).unwrap();
+    let of_second = [&lines[..2], &own].concat();
+    let check = || {
+        assert_eq!(accounts.world_lines(second, 0, 9).unwrap(), of_second);
+        assert_eq!(accounts.world_lines(second, 1, 2).unwrap(), of_second[1..3]);
+        assert_eq!(accounts.world_lines(third, 0, 9).unwrap(), of_second[..3]);
+        assert_eq!(accounts.last_world_line(third, u64::MAX).unwrap().as_ref(), Some(&own[0]));
+        assert_eq!(accounts.last_world_line(third, 3).unwrap().as_ref(), Some(&lines[1]));
+        assert_eq!(accounts.last_world_line_of(third, "created").unwrap().as_ref(), Some(&lines[0]));
+        assert_eq!(accounts.last_world_line_of(third, "step").unwrap(), None, "not copied");
+        assert_eq!(accounts.world_line_after(third, lines[1].at).unwrap(), Some(3));
+        assert_eq!(accounts.world_line_after(third, own[0].at).unwrap(), None);
+    };
+    check();
+    // A reset of each source removes lines that the copies have.
+    let again = clock("paused", 5, 1);
+    assert!(change(&accounts, first, (&moved, &again), Some(2), &[]));
+    assert_eq!(accounts.world_lines(first, 0, 9).unwrap(), lines[..1]);
+    check();
+    assert!(change(&accounts, third, (&start, &again), Some(2), &[line(2, "reset")]));
+    assert_eq!(accounts.world_lines(third, 0, 9).unwrap(), [lines[0].clone(), line(2, "reset")]);
+    assert_eq!(accounts.world_lines(second, 0, 9).unwrap(), of_second);
 }
 
 #[test]

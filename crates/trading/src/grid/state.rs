@@ -120,6 +120,14 @@ pub struct GridLot {
     pub amount: Money,
 }
 
+impl Grid {
+    /// Changes all IDs to those of another account.
+    pub(crate) fn set_account(&mut self, account: u64) {
+        self.id = self.id.with_account(account);
+        self.orders.iter_mut().for_each(|order| *order = order.with_account(account));
+    }
+}
+
 impl GridLot {
     /// Removes part of the lot, and returns the cost or proceeds of that part.
     fn take(&mut self, part: Quantity) -> Money {
@@ -193,6 +201,10 @@ impl Grids {
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Grid> {
         self.all.iter().map(Arc::as_ref)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Grid> {
+        self.all.iter_mut().map(Arc::make_mut)
     }
 
     /// Returns the grids that have not ended.

@@ -353,7 +353,7 @@ fn t4_steps_and_account_numbers_do_not_affect_the_journal() {
     );
     // Renumber both journals to the same account.
     let text = |player: &Player, account: u64| -> Vec<String> {
-        let entries = player.entries.iter().map(|entry| entry.of_account(account));
+        let entries = player.entries.iter().cloned().map(|entry| entry.of_account(account));
         entries.map(|entry| serde_json::to_string(&entry).unwrap()).collect()
     };
     let other_whole = play_as(77, &format!("{G5}\n10:00"));

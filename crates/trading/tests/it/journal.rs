@@ -71,11 +71,22 @@ fn only_entries_with_attached_orders_are_in_the_new_version() {
 #[test]
 fn a_copied_journal_equals_the_journal_of_another_account() {
     let other = play_as(77, ATTACHED);
-    let copied: Vec<Entry> = play(ATTACHED).entries.iter().map(|entry| entry.of_account(77)).collect();
+    let copied: Vec<Entry> = play(ATTACHED).entries.into_iter().map(|entry| entry.of_account(77)).collect();
     assert_eq!(copied, other.entries);
     let mut account = Account::fold(&copied);
     account.set_horizon(other.account.horizon());
     assert_eq!(account, other.account);
+}
+
+#[test]
+fn a_copied_account_equals_the_fold_of_its_copied_journal() {
+    for script in [SCRIPT, GRIDS, ATTACHED] {
+        let player = play(script);
+        let copied: Vec<Entry> = player.entries.iter().cloned().map(|entry| entry.of_account(77)).collect();
+        let mut folded = Account::fold(&copied);
+        folded.set_horizon(player.account.horizon());
+        assert_eq!(player.account.clone().of_account(77), folded);
+    }
 }
 
 #[test]

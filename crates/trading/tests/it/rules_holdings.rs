@@ -232,13 +232,14 @@ fn a_fork_differs_only_in_the_account_number() {
         10:00:20 buy 200000 700.HK LO 306.00
         10:05",
     );
-    let forked: Vec<Entry> = player.entries.iter().map(|entry| entry.of_account(77)).collect();
+    let forked: Vec<Entry> = player.entries.iter().cloned().map(|entry| entry.of_account(77)).collect();
     let fork = Account::fold(&forked);
     assert_eq!(fork.number(), 77);
     assert_eq!(
         fork.orders().iter().map(|order| order.id.to_string()).collect::<Vec<_>>(),
         ["77000000001", "77000000002"]
     );
-    let back: Vec<Entry> = forked.iter().map(|entry| entry.of_account(player.account.number())).collect();
+    let back: Vec<Entry> =
+        forked.iter().cloned().map(|entry| entry.of_account(player.account.number())).collect();
     assert_eq!(back, player.entries);
 }
