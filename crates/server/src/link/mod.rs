@@ -82,7 +82,7 @@ const UNSENT_MAX: usize = 256 << 10;
 const READ_SIZE: usize = 8192;
 /// Number of requests and pushes handled before the task yields, so that a pipelining client does
 /// not delay other connections.
-const TURN_MAX: u32 = 32;
+const TURN_MAX: u32 = 64;
 /// Maximum heartbeat size in bytes. Heartbeats are echoed, and a compressed heartbeat could expand
 /// a thousandfold.
 const HEARTBEAT_MAX: usize = 1024;

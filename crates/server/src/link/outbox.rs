@@ -10,7 +10,7 @@ use tokio::io::AsyncWrite;
 
 /// Maximum number of slices per write call. A response with a thousand candles has about a dozen
 /// slices, and a push has one.
-pub(super) const SLICES_MAX: usize = 32;
+pub(super) const SLICES_MAX: usize = 64;
 
 /// Chunks in sending order. Chunks of cached responses are shared, never copied.
 #[derive(Debug, Default)]

@@ -23,7 +23,7 @@ use crate::workers::Who;
 use crate::worlds::WAIT_MAX;
 
 /// Number of pushes sent before requests are read again, which is the number that one write takes.
-const PUSHES_AT_ONCE: u32 = 32;
+const PUSHES_AT_ONCE: u32 = 64;
 /// Number of pushes sent without a pause to the Go SDK. Half the number of
 /// packets, including responses, that it queues before
 /// it drops packets.

@@ -28,8 +28,8 @@ use crate::worlds::{PushHash, World};
 /// Length in seconds of the parts into which a long movement is split, so that it does not read
 /// years of candles into memory.
 const WINDOW: i64 = 86_400;
-/// Maximum number of minutes, over all securities, whose pushes a world precomputes: about 4 MB.
-const AHEAD_MINUTES_MAX: i64 = 3_000;
+/// Maximum number of minutes, over all securities, whose pushes a world precomputes: about 8 MB.
+const AHEAD_MINUTES_MAX: i64 = 6_000;
 const MICROSECONDS: i64 = 1_000_000;
 /// Maximum number of attempts to read the states of newly subscribed securities. An attempt is
 /// repeated if a batch was merged in the meantime.
@@ -701,12 +701,12 @@ impl Publisher {
     }
 }
 
-/// Returns how many seconds ahead a world precomputes pushes: half an hour, and less for many
+/// Returns how many seconds ahead a world precomputes pushes: an hour, and less for many
 /// securities, to limit memory. Each time, the candles of the day are read and decoded for each
 /// security.
 fn ahead_s(securities: usize) -> i64 {
     let minutes = AHEAD_MINUTES_MAX / i64::try_from(securities).unwrap_or(i64::MAX).max(1);
-    60 * minutes.clamp(1, 30)
+    60 * minutes.clamp(1, 60)
 }
 
 /// Reads the pushes after `from` and up to `through`.
