@@ -18,13 +18,8 @@ const [PACKAGES, OUT] = process.argv.slice(2).map((folder) => path.resolve(folde
 if (!OUT) throw new Error('usage: node build.mjs PACKAGES OUT');
 const { build } = createRequire(path.join(PACKAGES, 'package.json'))('esbuild');
 const WEIGHT_MAX = 150 * 1024;
-/** Of the script that only charts of accounts that trade load. */
-const ORDERS_MAX = 18 * 1024;
-/** Of the script that only charts with drawings or alerts load. */
-const SKETCH_MAX = 12 * 1024;
-
-/** Of the script that only pages with several charts load. */
-const LAYOUTS_MAX = 18 * 1024;
+/** Of scripts that a visit loads only for one feature: orders, drawings and alerts, several charts, replay. */
+const LIMITS = { 'orders.js': 18 * 1024, 'sketch.js': 12 * 1024, 'layouts.js': 18 * 1024, 'replay.js': 6 * 1024 };
 
 await rm(OUT, { recursive: true, force: true });
 const options = {
@@ -100,13 +95,13 @@ async function weigh() {
     if (!/\.\w+$/.test(name)) continue;
     sizes[name] = gzipSync(await readFile(path.join(OUT, name)), { level: 9 }).length;
   }
-  for (const [page, ...others] of [['zh-CN/index.html', 'app.js', 'side.js', 'extras.js', 'replay.js'], ['zh-CN/dashboard.html', 'dashboard.js', 'replay.js']]) {
+  for (const [page, ...others] of [['zh-CN/index.html', 'app.js', 'side.js', 'extras.js'], ['zh-CN/dashboard.html', 'dashboard.js']]) {
     const names = [page, ...others, 'early.js', 'style.css', 'icons/candle.svg'];
     const total = names.reduce((sum, name) => sum + sizes[name], 0);
     console.log(`${path.basename(page)}: ${(total / 1024).toFixed(1)} KiB compressed (${names.map((name) => `${name} ${sizes[name]}`).join(', ')})`);
     if (total > WEIGHT_MAX) throw new Error(`${page} weighs ${total} bytes, more than ${WEIGHT_MAX}`);
   }
-  for (const [name, most] of [['orders.js', ORDERS_MAX], ['sketch.js', SKETCH_MAX], ['layouts.js', LAYOUTS_MAX]]) {
+  for (const [name, most] of Object.entries(LIMITS)) {
     if (sizes[name] > most) throw new Error(`${name} weighs ${sizes[name]} bytes, more than ${most}`);
   }
 }
