@@ -8,7 +8,7 @@ use trading::{Account, Entry, GridId, MarketView, Order, OrderId};
 
 use crate::PaperError;
 use crate::account::PaperAccount;
-use crate::account::book::parsed;
+use crate::account::book::{ending_of, parsed};
 use crate::explanation::{OrderExplanation, Step, explanation, explanation_of, local};
 use crate::grid_explanation::{GridExplanation, grid_explanation, grid_steps};
 use crate::look::Seen;
@@ -102,15 +102,15 @@ impl PaperAccount<'_> {
             Some((Life::of(known, reading.view.at), reading.account.participations().to_vec(), ending))
         })?;
         let Some((life, participations, ending)) = found else { return Ok(None) };
-        let name = |account: u64| order.with_account(account).to_string();
+        let name = ending_of(order.with_account(0));
         let numbers = paper.numbers(id, life.range)?;
         let mut entries = Vec::new();
         if numbers.1.saturating_sub(numbers.0) <= ENTRIES_MAX {
-            paper.add_about(id, numbers, name, &mut entries)?;
+            paper.add_about(id, numbers, &name, &mut entries)?;
         } else {
             for at in life.instants {
                 let numbers = paper.numbers(id, (at, at))?;
-                paper.add_about(id, numbers, name, &mut entries)?;
+                paper.add_about(id, numbers, &name, &mut entries)?;
             }
         }
         let share = |entry: &Entry| {
@@ -138,8 +138,8 @@ impl PaperAccount<'_> {
         let (first, last) = paper.numbers(id, range)?;
         let first = first.max(last.saturating_sub(ENTRIES_MAX));
         let mut entries = Vec::new();
-        let name = |account: u64| grid.with_account(account).to_string();
-        paper.add_about(id, (first, last), name, &mut entries)?;
+        let name = ending_of(grid.with_account(0));
+        paper.add_about(id, (first, last), &name, &mut entries)?;
         let mut steps = grid_steps(&entries, grid, symbol.market());
         steps.drain(..steps.len().saturating_sub(GRID_STEPS_MAX));
         Ok(Some(GridExplanation { order_id: grid.to_string(), symbol: symbol.to_string(), steps }))
@@ -158,26 +158,22 @@ impl Paper {
         Ok((self.accounts.journal_number_at(id, before)?, self.accounts.journal_number_at(id, through)?))
     }
 
-    /// Adds the entries in a number range that contain a name. `name` returns the name in the
-    /// entries that were written for an account. Also adds the trigger before each grid order.
+    /// Adds the entries in a number range that contain a text. Also adds the trigger before each
+    /// grid order.
     fn add_about(
         &self,
         id: AccountId,
         (mut after, last): (u64, u64),
-        name: impl Fn(u64) -> String,
+        name: &str,
         entries: &mut Vec<Entry>,
     ) -> Result<(), PaperError> {
         let mut before: Option<JournalEntry> = None;
-        let mut known = (id, name(id.0.unsigned_abs()));
         while after < last {
             let rows = self.accounts.journal_entries(id, after)?;
             let Some(end) = rows.last().map(|row| row.number) else { break };
             after = end;
             for row in rows.into_iter().take_while(|row| row.number <= last) {
-                if row.account != known.0 {
-                    known = (row.account, name(row.account.0.unsigned_abs()));
-                }
-                if row.text.contains(known.1.as_str()) {
+                if row.text.contains(name) {
                     if let Some(trigger) = before.take().filter(|before| before.text.contains(TRIGGER)) {
                         entries.push(parsed(id, &trigger)?);
                     }

@@ -602,13 +602,14 @@ impl Core {
 
     /// Requests what the store does not have. Blocks until it is stored, but not longer than
     /// [`READ_THROUGH_WAIT`].
-    pub(crate) fn read_through(&self, need: &Need, now: Timestamp) -> Result<Fetched, Refusal> {
+    pub(crate) fn read_through(&self, need: &Need, caller: &Caller) -> Result<Fetched, Refusal> {
         let Some(read_through) = &self.read_through else { return Ok(Fetched::Done) };
         let missing = self
-            .with_reader(|reader| read_through.missing(need, reader, now))
+            .with_reader(|reader| read_through.missing(need, reader))
             .map_err(|error: HistoryError| Refusal::from(error))?;
         let Some(missing) = missing else { return Ok(Fetched::Done) };
-        let fetched = read_through.fetch(missing, now, READ_THROUGH_WAIT);
+        let account = Some(caller.who.account());
+        let fetched = read_through.fetch(missing, account, caller.now(), READ_THROUGH_WAIT);
         // The local copy of a node must not answer from an older version.
         self.with_reader(|reader| reader.snapshot().map(drop))
             .map_err(|error: StoreError| Refusal::of_store(&error, "cannot read the store"))?;

@@ -211,7 +211,7 @@ impl<C: Command> Work<C> {
     /// refuses a security that is still unknown. May block for a few seconds.
     fn read_through(&mut self, core: &Core) -> Result<(), Refusal> {
         let Some(need) = self.need.take() else { return Ok(()) };
-        let fetched = core.read_through(&need, self.caller.now())?;
+        let fetched = core.read_through(&need, &self.caller)?;
         if let Subject::Security(symbol) = self.command.subject() {
             let version = core
                 .with_reader(Reader::version)

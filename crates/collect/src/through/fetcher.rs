@@ -7,11 +7,11 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use market::{Symbol, Timestamp, Venues};
-use mirror::{DateRange, RateFactor, RateLimits};
+use mirror::{RateFactor, RateLimits};
 use source::{Answer, Request, SourceError};
 use store::{MirrorRow, Store, StoreError};
 
-use super::{Order, Part, Shared, miss_time, wanted};
+use super::{Order, Part, Shared, miss_time};
 use crate::convert::security;
 use crate::error::CollectError;
 use crate::jobs::{Job, Purpose};
@@ -399,21 +399,13 @@ impl Shared {
             return;
         }
         let mut state = self.lock();
-        state.open_orders = state.open_orders.saturating_sub(orders.len());
         for order in orders {
+            state.open_orders.remove(&order.number);
             for symbol in &order.symbols {
                 state.in_flight.remove(&(symbol.clone(), order.part));
                 let Some(at) = at else { continue };
                 let venue = self.venues.of(symbol.market());
-                let settled = wanted::settled_day(venue, at);
-                let known = state.known(symbol, order.part);
-                known.tried_at = Some(at);
-                for range in &order.ranges {
-                    let through = range.through.min(settled.unwrap_or(market::Date::MIN));
-                    if range.from <= through {
-                        known.add(venue, DateRange { through, ..*range });
-                    }
-                }
+                state.known(symbol, order.part).answered(venue, &order.ranges, at);
             }
         }
         drop(state);
@@ -425,7 +417,7 @@ impl Shared {
         let mut state = self.lock();
         state.off_until = Some(until);
         state.orders.clear();
-        state.open_orders = 0;
+        state.open_orders.clear();
         state.in_flight.clear();
         drop(state);
         self.done.notify_all();

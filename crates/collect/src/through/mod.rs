@@ -4,10 +4,12 @@
 //! A request first calls [`ReadThrough::needs`], which only reads memory. If data may be missing,
 //! [`ReadThrough::missing`] compares it with the store, and [`ReadThrough::fetch`] queues orders for
 //! the thread of the [`Fetcher`] and waits for them, for a limited time. Several requests for a
-//! series share one order. `wanted.rs` computes the days of a query, and `fetcher.rs` executes
-//! orders with the code of a run, so the rate, the quota and the lock of the mirror apply.
+//! series share one order. `wanted.rs` computes the days of a query, `known.rs` remembers the days
+//! that need not be requested, and `fetcher.rs` executes orders with the code of a run, so the rate,
+//! the quota and the lock of the mirror apply.
 
 mod fetcher;
+mod known;
 mod wanted;
 
 use std::collections::{HashMap, VecDeque};
@@ -17,10 +19,12 @@ use std::time::Duration;
 
 use history::{HistoryError, Paging, Query, stored_days};
 use market::{Date, DateSpan, Floors, Grain, Market, Period, Symbol, Timestamp, Venue, Venues};
-use mirror::{Adjust, DateRange, Position, Series, Sessions, gaps};
-use store::{Lane, MirrorJob, Reader};
+use mirror::{Adjust, DateRange, Position, Series, Sessions};
+use store::{AccountId, Lane, MirrorJob, Reader};
 
 use crate::jobs::{TODAY, merged, overlapping};
+
+use known::{Known, open_days};
 
 pub use fetcher::{Fetcher, OpenSource};
 
@@ -30,11 +34,11 @@ const MISS_S: i64 = 600;
 const LONG_MISS_S: i64 = 86_400;
 /// Number of days whose minutes are fetched for an operator.
 const RECENT_DAYS: i64 = 7;
-/// Minimum time between two requests for the newest candles of a series, in seconds.
-const NEWEST_EVERY_S: i64 = 60;
 /// Maximum number of orders that are queued or being executed. Requests beyond it are answered from
 /// the store.
 const ORDERS_MAX: usize = 256;
+/// The same for the requests of one account, so that its orders do not exclude other accounts.
+const ORDERS_OF_ACCOUNT_MAX: usize = 32;
 /// Maximum number of remembered series, and of remembered securities. Beyond it, all are forgotten,
 /// which costs only a check of the store.
 const REMEMBERED_MAX: usize = 10_000;
@@ -139,26 +143,17 @@ pub struct Counts {
     pub pending: u64,
 }
 
-/// What is known of a series since the start of the process.
-#[derive(Clone, Debug, Default)]
-struct Known {
-    /// Days that need not be requested.
-    complete: Vec<DateRange>,
-    /// Time of the last request.
-    tried_at: Option<Timestamp>,
-}
-
 #[derive(Debug, Default)]
 struct State {
     known: HashMap<Key, Known>,
     /// Securities that are not requested, and until when.
     misses: HashMap<Symbol, Timestamp>,
     orders: VecDeque<Order>,
-    /// Orders that are queued or being executed.
+    /// Orders that are queued or being executed, by their data.
     in_flight: HashMap<Key, u64>,
     last_number: u64,
-    /// Number of orders that are queued or being executed.
-    open_orders: usize,
+    /// The same orders, with the account that caused them. An operator's have none.
+    open_orders: HashMap<u64, Option<AccountId>>,
     /// Number of requests that wait for an order.
     waiting: usize,
     /// Number of requests whose data was fetched, and of those that did not wait for it.
@@ -264,15 +259,11 @@ impl ReadThrough {
                 parts.extend([(Part::Days, through_latest), (Part::AdjustedDays, through_latest)]);
             }
         }
-        let settled = wanted::settled_day(venue, now);
+        let unknown = Known::default();
         let mut needed: Vec<(Part, Option<DateRange>)> = Vec::new();
         for (part, range) in parts {
-            let known = state.known.get(&(symbol.clone(), part));
-            let gaps =
-                open_days(venue, range, known.map(|known| known.complete.as_slice()).unwrap_or_default());
-            let is_tried = known.is_some_and(|known| known.is_tried(now));
-            let is_due = |gap: &DateRange| !is_tried || settled.is_some_and(|settled| gap.from <= settled);
-            if gaps.iter().any(is_due) {
+            let known = state.known.get(&(symbol.clone(), part)).unwrap_or(&unknown);
+            if !known.open_days(venue, range, now).is_empty() {
                 needed.push((part, Some(range)));
             }
         }
@@ -286,12 +277,7 @@ impl ReadThrough {
     }
 
     /// Compares the needed data with the store. Returns `None` if nothing is missing.
-    pub fn missing(
-        &self,
-        need: &Need,
-        reader: &mut Reader,
-        now: Timestamp,
-    ) -> Result<Option<Missing>, HistoryError> {
+    pub fn missing(&self, need: &Need, reader: &mut Reader) -> Result<Option<Missing>, HistoryError> {
         if let Some((Part::Statics, _)) = need.parts.first() {
             let mut symbols = Vec::new();
             for symbol in &need.symbols {
@@ -333,14 +319,6 @@ impl ReadThrough {
                 (_, _) => parts.push((*part, missing)),
             }
         }
-        let mut state = self.0.lock();
-        // The newest days were requested recently, and the source has none yet.
-        let settled = wanted::settled_day(venue, now);
-        parts.retain(|(part, ranges)| {
-            let is_recent = matches!(part, Part::Days | Part::AdjustedDays | Part::Minutes(_));
-            let is_tried = is_recent && state.known(symbol, *part).is_tried(now);
-            !is_tried || ranges.iter().any(|range| settled.is_some_and(|settled| range.from <= settled))
-        });
         Ok((!parts.is_empty()).then(|| Missing { symbols: vec![symbol.clone()], parts }))
     }
 
@@ -350,9 +328,17 @@ impl ReadThrough {
     }
 
     /// Orders missing data and waits until it is stored, for at most `at_most`. After that time, and
-    /// if too many requests wait, the data is fetched in the background.
-    pub fn fetch(&self, missing: Missing, now: Timestamp, at_most: Duration) -> Fetched {
-        let fetched = self.order(missing, now, at_most);
+    /// if too many requests wait, the data is fetched in the background. What another request has
+    /// fetched since [`ReadThrough::missing`] is not requested again. `account` requests the data; an
+    /// operator's request has none.
+    pub fn fetch(
+        &self,
+        missing: Missing,
+        account: Option<AccountId>,
+        now: Timestamp,
+        at_most: Duration,
+    ) -> Fetched {
+        let fetched = self.order(missing, account, now, at_most);
         let mut state = self.0.lock();
         match fetched {
             Fetched::Done => state.fetched += 1,
@@ -361,21 +347,35 @@ impl ReadThrough {
         fetched
     }
 
-    fn order(&self, missing: Missing, now: Timestamp, at_most: Duration) -> Fetched {
+    fn order(
+        &self,
+        missing: Missing,
+        account: Option<AccountId>,
+        now: Timestamp,
+        at_most: Duration,
+    ) -> Fetched {
         let mut state = self.0.lock();
         if !state.is_on(now) {
             return Fetched::Pending;
         }
-        let mut awaited = Vec::new();
-        for (part, ranges) in missing.parts {
-            let mut new = Vec::new();
+        let (unknown, mut awaited, mut is_full) = (Known::default(), Vec::new(), false);
+        for (part, missing_days) in missing.parts {
+            let (mut new, mut ranges) = (Vec::new(), Vec::new());
             for symbol in &missing.symbols {
-                match state.in_flight.get(&(symbol.clone(), part)) {
-                    Some(number) => awaited.push(((symbol.clone(), part), *number)),
-                    None => new.push(symbol.clone()),
+                let key = (symbol.clone(), part);
+                if let Some(number) = state.in_flight.get(&key) {
+                    awaited.push((key, *number));
+                    continue;
+                }
+                let (known, venue) = (state.known.get(&key), self.0.venues.of(symbol.market()));
+                let open = known.unwrap_or(&unknown).still_missing(venue, part, &missing_days, now);
+                if let Some(open) = open {
+                    new.push(symbol.clone());
+                    ranges = open;
                 }
             }
-            if new.is_empty() || state.open_orders >= ORDERS_MAX {
+            is_full |= !new.is_empty() && !state.has_room(account);
+            if new.is_empty() || is_full {
                 continue;
             }
             state.last_number += 1;
@@ -385,11 +385,14 @@ impl ReadThrough {
                 state.in_flight.insert(key.clone(), number);
                 awaited.push((key, number));
             }
-            state.open_orders += 1;
+            state.open_orders.insert(number, account);
             state.orders.push_back(Order { number, symbols: new, part, ranges });
         }
+        if awaited.is_empty() {
+            return if is_full { Fetched::Pending } else { Fetched::Done };
+        }
         self.0.ordered.notify_one();
-        if state.waiting >= self.0.waiters_max || awaited.is_empty() {
+        if state.waiting >= self.0.waiters_max {
             return Fetched::Pending;
         }
         state.waiting += 1;
@@ -398,7 +401,10 @@ impl ReadThrough {
         let waited = self.0.done.wait_timeout_while(state, at_most, is_awaited);
         let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         state.waiting -= 1;
-        if waited.timed_out() || !state.is_on(now) { Fetched::Pending } else { Fetched::Done }
+        match is_full || waited.timed_out() || !state.is_on(now) {
+            true => Fetched::Pending,
+            false => Fetched::Done,
+        }
     }
 
     /// Requests all days of a security and the minutes of its last days, for an operator, and waits
@@ -417,8 +423,14 @@ impl ReadThrough {
             (Part::Minutes(Sessions::Intraday), vec![minutes]),
             (Part::Today(Sessions::Intraday), Vec::new()),
         ];
-        self.0.lock().misses.remove(symbol);
-        self.fetch(Missing { symbols: vec![symbol.clone()], parts }, now, at_most)
+        // Everything is requested, also what need not be.
+        let mut state = self.0.lock();
+        state.misses.remove(symbol);
+        for (part, _) in &parts {
+            state.known.remove(&(symbol.clone(), *part));
+        }
+        drop(state);
+        self.fetch(Missing { symbols: vec![symbol.clone()], parts }, None, now, at_most)
     }
 
     /// Returns the name of the mirror.
@@ -434,8 +446,8 @@ impl ReadThrough {
     pub fn counts(&self, now: Timestamp) -> Counts {
         let mut state = self.0.lock();
         let is_on = state.is_on(now);
-        let State { open_orders: fetches, waiting, fetched: done, pending, .. } = *state;
-        Counts { is_on, fetches, waiting, done, pending }
+        let State { waiting, fetched: done, pending, .. } = *state;
+        Counts { is_on, fetches: state.open_orders.len(), waiting, done, pending }
     }
 
     /// Ends the thread of the fetcher.
@@ -453,6 +465,12 @@ impl Shared {
 }
 
 impl State {
+    /// Returns whether another order for the account is accepted.
+    fn has_room(&self, account: Option<AccountId>) -> bool {
+        let own = self.open_orders.values().filter(|of| **of == account).count();
+        self.open_orders.len() < ORDERS_MAX && (account.is_none() || own < ORDERS_OF_ACCOUNT_MAX)
+    }
+
     fn is_on(&mut self, now: Timestamp) -> bool {
         if self.off_until.is_some_and(|until| until <= now) {
             self.off_until = None;
@@ -484,23 +502,6 @@ impl State {
         }
         self.known.entry((symbol.clone(), part)).or_default()
     }
-}
-
-impl Known {
-    fn is_tried(&self, now: Timestamp) -> bool {
-        self.tried_at.is_some_and(|at| now.0 - at.0 < NEWEST_EVERY_S && now >= at)
-    }
-
-    fn add(&mut self, venue: &Venue, range: DateRange) {
-        let ranges = std::mem::take(&mut self.complete);
-        self.complete = merged(venue, ranges.into_iter().chain([range]));
-    }
-}
-
-/// Returns the parts of a range with trading days that `complete` does not contain.
-fn open_days(venue: &Venue, range: DateRange, complete: &[DateRange]) -> Vec<DateRange> {
-    let has_days = |gap: &DateRange| venue.calendar().days(gap.from, gap.through).next().is_some();
-    gaps(range, complete.iter().copied()).into_iter().filter(has_days).collect()
 }
 
 /// Returns the ranges of days that the mirror has collected completely.

@@ -3,15 +3,17 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use collect::{Connect, Progress, ReadThrough, Scope, Wants, Watch, read_through};
+use collect::{Connect, Fetched, Fetcher, Missing, Progress, ReadThrough, Scope, Wants, Watch, read_through};
 use history::{Adjust, Anchor, AsOf, Direction, History, Query, Select, Sessions};
 use market::{Candle, Candles, Floors, Grain, Market, Period, Price, Timestamp, Venues};
-use store::Store;
+use store::{AccountId, Store};
 
 use crate::fake::{Connector, Fault, Shared, hk};
 use crate::runs::{NOW, Target, date, of_source, source_of, symbol};
 
 const WAIT: Duration = Duration::from_secs(30);
+const ANN: Option<AccountId> = Some(AccountId(1));
+const BOB: Option<AccountId> = Some(AccountId(2));
 
 /// Collects the notes for the user.
 #[derive(Default)]
@@ -42,12 +44,14 @@ impl Client<'_> {
     }
 
     fn wants(&self, wants: Wants<'_>, now: i64, at_most: Duration) -> bool {
-        let now = Timestamp(now);
-        let Some(need) = self.read_through.needs(wants, now) else { return false };
-        let mut reader = self.store.reader().unwrap();
-        let Some(missing) = self.read_through.missing(&need, &mut reader, now).unwrap() else { return false };
-        self.read_through.fetch(missing, now, at_most);
+        let Some(missing) = self.missing(wants, now) else { return false };
+        self.read_through.fetch(missing, ANN, Timestamp(now), at_most);
         true
+    }
+
+    fn missing(&self, wants: Wants<'_>, now: i64) -> Option<Missing> {
+        let need = self.read_through.needs(wants, Timestamp(now))?;
+        self.read_through.missing(&need, &mut self.store.reader().unwrap()).unwrap()
     }
 
     /// Returns the candles of the response.
@@ -82,8 +86,20 @@ fn serve_scope(
     scope: Scope,
     client: impl FnOnce(&Client<'_>) + Send,
 ) -> Vec<String> {
+    serve_with(target, source, live(scope), client)
+}
+
+fn live(scope: Scope) -> (ReadThrough, Fetcher) {
+    read_through("live", &Venues::built_in().unwrap(), scope, 16)
+}
+
+fn serve_with(
+    target: &Target,
+    source: &Shared,
+    (read_through, fetcher): (ReadThrough, Fetcher),
+    client: impl FnOnce(&Client<'_>) + Send,
+) -> Vec<String> {
     let venues = Venues::built_in().unwrap();
-    let (read_through, fetcher) = read_through("live", &venues, scope, 16);
     let (time, notes) = (source.borrow().time.clone(), Notes::default());
     let store = target.store.clone();
     std::thread::scope(|threads| {
@@ -158,6 +174,68 @@ fn concurrent_requests_for_a_series_share_one_fetch() {
         });
     });
     assert_eq!(source.borrow().history.len(), 1);
+}
+
+#[test]
+fn data_fetched_since_it_was_missing_is_not_requested_again() {
+    // 11:00:30 in Hong Kong.
+    let during = hk().zone().instant(date("2026-03-18"), 11 * 3_600 + 30).0;
+    let adjusted = Query { adjust: Adjust::Forward, ..latest("700.HK", Period::DAY, 10) };
+    let today = latest("700.HK", Period::MINUTE, 5);
+    // One day, and four days that include it.
+    let minutes =
+        [300, 1_000].map(|count| query("700.HK", Period::MINUTE, Anchor::Day(date("2026-03-16")), count));
+    for (now, queries) in
+        [(NOW, [adjusted.clone(), adjusted]), (during, [today.clone(), today]), (NOW, minutes)]
+    {
+        let requests = |is_concurrent: bool| {
+            let (source, target) = (source_of(&["700.HK"]), Target::new(&[], "2018-01-01"));
+            source.borrow().time.0.set(now * 1_000);
+            // The source answers after the time of both requests.
+            source.borrow_mut().latency_ms = 1_000;
+            serve(&target, &source, |client| {
+                let missing = |query: &Query| client.missing(Wants::Candles { query, paging: None }, now);
+                let early: Vec<Option<Missing>> = queries.iter().map(missing).collect();
+                assert!(early.iter().all(Option::is_some));
+                for (query, early) in queries.iter().zip(early) {
+                    let wanted = if is_concurrent { early } else { missing(query) };
+                    if let Some(wanted) = wanted {
+                        let fetched = client.read_through.fetch(wanted, ANN, Timestamp(now), WAIT);
+                        assert_eq!(fetched, Fetched::Done);
+                    }
+                    assert!(missing(query).is_none(), "{query:?}");
+                }
+            });
+            source.borrow().requests
+        };
+        assert_eq!(requests(true), requests(false), "{queries:?}");
+    }
+}
+
+#[test]
+fn one_account_cannot_use_all_orders() {
+    let (source, target) = (source_of(&["700.HK"]), Target::new(&[], "2018-01-01"));
+    let (read_through, fetcher) = live(everything());
+    let now = Timestamp(NOW);
+    let fetches = || read_through.counts(now).fetches;
+    let client = Client { read_through: &read_through, store: &target.store };
+    let order = |client: &Client<'_>, account, text: &str, at_most| {
+        let missing = client.missing(Wants::Statics(&[symbol(text)]), NOW).unwrap();
+        client.read_through.fetch(missing, account, now, at_most)
+    };
+    for number in 1..=40 {
+        assert_eq!(order(&client, ANN, &format!("{number}.HK"), Duration::ZERO), Fetched::Pending);
+        assert_eq!(fetches(), number.min(32));
+    }
+    assert_eq!(order(&client, BOB, "700.HK", Duration::ZERO), Fetched::Pending);
+    assert_eq!(fetches(), 33);
+    serve_with(&target, &source, (read_through.clone(), fetcher), |client| {
+        // Orders are executed in their sequence, so the others are complete as well.
+        assert_eq!(order(client, BOB, "9999.HK", WAIT), Fetched::Done);
+        assert!(client.missing(Wants::Statics(&[symbol("700.HK")]), NOW).is_none());
+        assert_eq!(fetches(), 0);
+        assert_eq!(order(client, ANN, "40.HK", WAIT), Fetched::Done);
+    });
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn accepted_in(
     row: &JournalEntry,
     order: OrderId,
 ) -> Result<Option<AcceptedOrder>, PaperError> {
-    if !row.text.contains(&order.with_account(row.account.0.unsigned_abs()).to_string()) {
+    if !row.text.contains(&book::ending_of(order.with_account(0))) {
         return Ok(None);
     }
     let accepted = match book::parsed(id, row)?.event {

@@ -243,6 +243,12 @@ pub(crate) fn parsed(id: AccountId, row: &store::JournalEntry) -> Result<Entry, 
     Ok(entry.of_account(id.0.unsigned_abs()))
 }
 
+/// Returns how an id of an order or a grid ends in stored entries. The account before it may be that
+/// of a source of the journal. `id` is the id for account 0.
+pub(crate) fn ending_of(id: impl std::fmt::Display) -> String {
+    format!("{id:0>9}\"")
+}
+
 /// Reads the whole journal at one head. Retries if the journal is truncated concurrently. Returns
 /// `None` if there is no journal.
 pub(crate) fn read_all(

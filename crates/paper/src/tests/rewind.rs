@@ -180,6 +180,10 @@ fn a_fork_keeps_and_explains_its_orders_after_a_reset_of_its_source() {
         }
         for service in [&service, &house.service()] {
             assert_eq!(why(service, bob, copy), of_source, "reset: {is_reset}");
+            let now = replay("10:05");
+            let stored =
+                service.with_reader(|reader| service.paper.at(bob, reader, &now).order_explanation(copy));
+            assert_eq!(stored.unwrap().unwrap().order_id, copy.to_string(), "reset: {is_reset}");
             assert_eq!(service.seen(bob, replay("10:05"), copy), filled);
         }
     }

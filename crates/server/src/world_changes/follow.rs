@@ -25,6 +25,7 @@ pub(crate) fn refresh(core: &Core) -> Result<(), WorldError> {
             && !follow(core, &world)?
         {
             core.worlds.forget(world.account);
+            core.alerts.forget(world.account);
         }
     }
     Ok(())

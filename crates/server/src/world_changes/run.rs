@@ -168,6 +168,7 @@ pub(crate) fn move_running(core: &Core) -> Option<Duration> {
 
 fn forget(core: &Core, world: &World) {
     core.worlds.forget(world.account);
+    core.alerts.forget(world.account);
     core.world_lives.forget(world.account, Kick::Closed(ClosedBy::Owner));
 }
 

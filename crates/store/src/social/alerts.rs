@@ -76,7 +76,8 @@ impl Accounts {
         self.read().all(sql::OF_ACCOUNT, [account.0], AlertRow::read)
     }
 
-    /// Returns the enabled alerts of all accounts that have no world, oldest first.
+    /// Returns the enabled alerts of all accounts that have no world, oldest first. Those of revoked
+    /// accounts, such as the account of a deleted world, are left out.
     pub fn enabled_alerts(&self) -> Result<Vec<AlertRow>, StoreError> {
         self.read().all(sql::ENABLED, [], AlertRow::read)
     }
@@ -297,7 +298,10 @@ pub(super) mod sql {
         for crate::engine::migrations::ACCOUNTS;
         OF_ACCOUNT: "list the alerts of an account", select_alert!("where account_id = $1 order by id");
         ENABLED: "list the enabled alerts",
-            select_alert!("where enabled = 1 and account_id not in (select account_id from sealed_world) order by id");
+            select_alert!(
+                "where enabled = 1 and account_id not in (select account_id from sealed_world) \
+                 and account_id not in (select id from sealed_account where revoked_at is not null) order by id"
+            );
         COUNT: "count the alerts of an account", "select count(*) from sealed_alert where account_id = $1";
         ADD: "add an alert",
             "insert into alert (id, account_id, symbol, condition, value, frequency, enabled, revision, created_at, met, \

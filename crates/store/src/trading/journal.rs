@@ -49,7 +49,7 @@ pub struct JournalEntry {
     /// Market time of the entry.
     pub at: Timestamp,
     pub text: String,
-    /// The account for which the entry was written. A copied journal shares entries of its source,
+    /// The account that stores the row. A copied journal shares entries of its source,
     /// whose texts contain ids of the source.
     pub account: AccountId,
 }

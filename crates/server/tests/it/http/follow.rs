@@ -20,9 +20,13 @@ use tokio::time::timeout;
 use crate::home;
 use crate::support::{PATIENCE, Running, filled};
 
-/// 2026-07-15 09:32 in New York.
-const M: i64 = 1_784_122_320;
-const PATH: &str = "/v1/quote/history-candlesticks?symbol=AAPL.US&period=1m&start=2026-07-15&end=2026-07-15";
+/// 2026-11-16 09:32 in New York, after all candles of the test market. Before a stored candle, each
+/// version of a minute would be final, and a second version would be a correction, which is not
+/// pushed as trades.
+const M: i64 = 1_794_839_520;
+const PATH: &str = "/v1/quote/history-candlesticks?symbol=AAPL.US&period=1m&start=2026-11-16&end=2026-11-16";
+/// Maximum time for which the follower waits, also between its attempts to connect.
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// A server whose clocks are set by the test.
 struct Side {
@@ -126,7 +130,7 @@ impl Time for SideTime {
     }
 
     fn pass(&self, time: Duration) -> Duration {
-        time
+        time.min(PAUSE_MAX)
     }
 }
 
