@@ -41,7 +41,7 @@ describe('an unknown security', () => {
     await at(OPERATOR, '/?symbol=CNDL.US', UNKNOWN, async (page, visitor) => {
       const fetch = page.getByRole('button', { name: 'Fetch from up' });
       await fetch.waitFor();
-      await page.getByText(/requests, up to [\d,]+ candles\. It counts toward the monthly quota/).waitFor();
+      await page.getByText(/^[\d,]+ requests, up to [\d,]+ candles\. It counts toward the monthly quota/).waitFor();
       await visitor.look('state-fetch');
       await fetch.click();
       await drawn(page);

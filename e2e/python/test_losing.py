@@ -181,6 +181,10 @@ class Cut(unittest.TestCase):
             for symbol in held:
                 self.assertEqual(ask(quotes, symbol), 1)
         self.wait_until_held(self.cut)
+        # The node reads the account again when it is notified of the charges.
+        for quotes in contexts:
+            for symbol in held:
+                self.assertEqual(ask(quotes, symbol), 1)
         self.way.set(mode)
         self.wait_until_cut(self.cut)
         status, ready = self.cut.readiness()

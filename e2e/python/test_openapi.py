@@ -38,7 +38,7 @@ class Document(unittest.TestCase):
                 self.assertEqual(status, 200)
 
     def test_an_answer_that_is_not_described_is_found(self):
-        answer = {"code": 0, "message": "success", "data": {"account": "ann", "role": "user", "csrf": None, "store": None}}
+        answer = {"code": 0, "message": "success", "data": {"account": "ann", "role": "user", "csrf": None, "unlimited": False, "store": None}}
         conformance.check(self.server.address, "GET", "/v1/me", 200, answer)
         for wrong in ({"role": "king"}, {"csrf": 7}, {"age": 7}):
             with self.assertRaises(AssertionError):

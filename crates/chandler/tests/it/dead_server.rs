@@ -7,7 +7,7 @@ use crate::world::{Ran, World};
 const DEAD: &str = "http://127.0.0.1:1";
 
 /// Commands and their arguments, without `--server`.
-const ARGUMENTS: [(&str, &str); 38] = [
+const ARGUMENTS: [(&str, &str); 39] = [
     ("kline", "700.HK"),
     ("order buy", "700.HK 100 --limit 306"),
     ("order sell", "700.HK 100 --limit 306"),
@@ -26,6 +26,7 @@ const ARGUMENTS: [(&str, &str); 38] = [
     ("grid restart", "1900000001"),
     ("grid show", "1900000001"),
     ("grid why", "1900000001"),
+    ("quote", "700.HK"),
     ("watchlist create", "mine 700.HK"),
     ("watchlist add", "mine 700.HK"),
     ("watchlist remove", "mine 700.HK"),

@@ -29,7 +29,9 @@ fn a_store_is_listed_with_ranges_prices_and_gaps() {
         json!({
             "symbol": "700.HK", "name_en": "Lamp & Wick", "name_cn": "灯芯", "name_hk": "", "market": "HK",
             "series": [{"period": "day", "first": "2026-11-02", "last": "2026-11-13", "candles": 10}],
-            "last": "113.125", "expected": 10, "missing": 0, "partial": 0, "after_last": 0,
+            "last": "113.125", "prev_close": "112.125", "volume": 13_000,
+            "closes": ["102.125", "103.125", "104.125", "105.125", "106.125", "109.125", "110.125", "111.125", "112.125", "113.125"],
+            "expected": 10, "missing": 0, "partial": 0, "after_last": 0,
         })
     );
     assert_eq!(

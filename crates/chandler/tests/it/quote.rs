@@ -75,7 +75,7 @@ fn quotes_have_the_change_since_the_previous_close() {
                 "+2.07",
                 "1,300,000",
                 "2026-11-13",
-                "09:31:00",
+                "09:31:59",
                 "HKT",
                 "midday",
                 "break"

@@ -42,8 +42,8 @@ fn the_prints_of_a_candle_give_the_candle() {
         print(59, 305.6, 0, Both),
     ];
     let rows = added(&mut Forming::default(), &prints);
-    assert_eq!(rows[0], "0 305.20 305.20 305.20 305.20 0 0.000000");
-    assert_eq!(rows[5], "0 305.20 305.80 305.00 305.60 50000 15266543.210000");
+    assert_eq!(rows[0], "0 305.20 305.20 305.20 305.20 0 0.000");
+    assert_eq!(rows[5], "0 305.20 305.80 305.00 305.60 50000 15266543.210");
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn pushes_continue_the_received_candle_and_earlier_ones_are_ignored() {
         rows,
         [
             "-",
-            "60 300.00 300.00 299.00 299.00 200 59900.000000",
+            "60 300.00 300.00 299.00 299.00 200 59900.000",
             "-",
-            "120 301.00 301.00 301.00 301.00 5 1505.000000",
+            "120 301.00 301.00 301.00 301.00 5 1505.000",
             "-"
         ]
     );
@@ -86,6 +86,6 @@ fn a_trade_without_a_price_begins_a_candle_with_the_last_close() {
     use TradeEffect::{PriceAndVolume as Both, VolumeOnly};
     let prints = [print(0, 300.0, 10, Both), print(60, 310.0, 5, VolumeOnly), print(70, 302.0, 1, Both)];
     let rows = added(&mut Forming::default(), &prints);
-    assert_eq!(rows[1], "60 300.00 300.00 300.00 300.00 5 1550.000000");
-    assert_eq!(rows[2], "60 302.00 302.00 300.00 302.00 6 1852.000000");
+    assert_eq!(rows[1], "60 300.00 300.00 300.00 300.00 5 1550.000");
+    assert_eq!(rows[2], "60 302.00 302.00 300.00 302.00 6 1852.000");
 }

@@ -269,7 +269,7 @@ fn an_undocumented_request_body_is_detected() {
 
 #[test]
 fn an_undocumented_response_is_detected() {
-    let me = json!({"account": "ann", "role": "user", "csrf": null, "store": null});
+    let me = json!({"account": "ann", "role": "user", "csrf": null, "unlimited": false, "store": null});
     let ask =
         |data: &Value| held("GET", "/v1/me", 200, &json!({"code": 0, "message": "success", "data": data}));
     assert_eq!(ask(&me), Ok(()));

@@ -213,14 +213,13 @@ async fn ingested_rows_have_the_same_numbers_on_every_node() {
     }
 }
 
-/// The server's market clock: 10:32:40 on Monday 16 November 2026 in New York.
-const RUNNING: i64 = 1_794_843_160;
+/// 10:32 on Monday 16 November 2026 in New York.
+const LATER: i64 = 1_794_843_120;
 
-/// Sends a partial minute of AAPL.US that continues the former ones of this test.
+/// Sends a minute of AAPL.US.
 async fn trade(node: &Running, operator: &Created, seq: i64) {
-    let volume = 100 * seq;
-    let row = json!({"symbol": "AAPL.US", "time": RUNNING - 40, "open": "190", "high": "190", "low": "190",
-        "close": "190", "volume": volume, "turnover": (190 * volume).to_string(), "final": false});
+    let row = json!({"symbol": "AAPL.US", "time": LATER - 3_600 + 60 * seq, "open": "190", "high": "190",
+        "low": "190", "close": "190", "volume": 100, "turnover": "19000", "final": true});
     let batch = json!({"source": "feed", "seq": seq, "rows": [row]});
     let answer = node.post("/v1/ingest/candles", operator, &batch.to_string()).await;
     assert_eq!(answer.json()["data"]["accepted"], 1, "{answer:?}");
@@ -248,7 +247,7 @@ async fn trades_that_a_client_missed_follow_after_a_reconnect_at_another_node() 
     let one = Running::start().await;
     let two = beside(&one).await;
     for node in [&one, &two] {
-        node.set_now(RUNNING);
+        node.set_now(LATER);
         node.go_live();
     }
     let terms = Terms { rate: Some(RateRule::Unlimited), ..Terms::default() };

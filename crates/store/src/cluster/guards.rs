@@ -4,13 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use super::lock_rows::{self, lock_of};
 use super::{Shared, within};
 use crate::engine::{StoreError, Value};
 
 /// Maximum number of rows per decision.
 const ROWS_MAX: usize = 7;
-/// Number of lock rows, which names and addresses share.
-const LOCKS: u8 = 16;
 
 /// Key of a row: the kind, such as `queue`, and the name or address that the row refers to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +74,7 @@ impl Shared {
         judge: impl FnOnce(&mut GuardTable) -> T,
     ) -> Result<T, StoreError> {
         within(&self.durable(), |db| {
-            db.all(sql::LOCK, [lock_of(name), lock_of(address)], |_| Ok(()))?;
+            db.all(lock_rows::LOCK, [lock_of(name), lock_of(address)], |_| Ok(()))?;
             let mut values = [Value::Text(""); 2 * ROWS_MAX];
             for (pair, key) in values.as_chunks_mut::<2>().0.iter_mut().zip(keys) {
                 *pair = [Value::Text(key.kind), Value::Text(&key.key)];
@@ -99,22 +98,9 @@ impl Shared {
     }
 }
 
-/// Returns the lock row of a name or address. The mapping must not change between releases, because
-/// nodes of different releases run concurrently. Names that share a lock row only wait for each
-/// other.
-pub(super) fn lock_of(text: &str) -> String {
-    let [first, ..] = *blake3::hash(text.as_bytes()).as_bytes();
-    (first % LOCKS).to_string()
-}
-
 pub(super) mod sql {
     use super::super::now_us;
     use crate::engine::Sql;
-
-    pub(crate) const LOCK: Sql = Sql::new(
-        "lock the sign-in guards",
-        "select number from guard where kind = 'lock' and key in ($1, $2) order by key for update",
-    );
 
     pub(crate) const NOW: Sql = Sql::new("read the clock of the database", concat!("select ", now_us!()));
 
@@ -155,11 +141,5 @@ mod tests {
         assert_eq!(table.changed.len(), 2);
         table.now_us = 9;
         assert_eq!(table.get(&key("b")), None, "it has expired");
-    }
-
-    #[test]
-    fn the_lock_of_a_name_is_stable() {
-        assert_eq!(lock_of("ann"), lock_of("ann"));
-        assert!((0..100).all(|number| lock_of(&number.to_string()).parse::<u8>().unwrap() < LOCKS));
     }
 }

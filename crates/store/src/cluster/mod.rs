@@ -21,6 +21,7 @@ use crate::engine::{Db, Fault, StoreError};
 
 mod arrivals;
 mod guards;
+mod lock_rows;
 mod node;
 mod paces;
 mod rates;

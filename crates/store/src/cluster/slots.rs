@@ -7,7 +7,8 @@ use std::sync::PoisonError;
 
 use market::{Symbol, Timestamp};
 
-use super::{Shared, guards, single_use, within};
+use super::lock_rows::{self, lock_of};
+use super::{Shared, single_use, within};
 use crate::engine::{Fault, Row, StoreError};
 use crate::ids::{AccountId, Hash};
 
@@ -220,8 +221,8 @@ impl Shared {
         self.write_left()?;
         let node = self.node()?;
         within(&self.quick(), |db| {
-            let lock = guards::lock_of(RUNNING_WORLD);
-            db.all(guards::sql::LOCK, [lock.as_str(), lock.as_str()], |_| Ok(()))?;
+            let lock = lock_of(RUNNING_WORLD);
+            db.all(lock_rows::LOCK, [lock.as_str(), lock.as_str()], |_| Ok(()))?;
             let (running, of_account): (i64, i64) =
                 db.one(sql::COUNT_RUNNING, [slot.account.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
             if of_account > 0 {

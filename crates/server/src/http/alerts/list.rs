@@ -119,7 +119,7 @@ struct Firing {
 }
 
 pub(super) fn reminders(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    QueryParameters::parse(call.query, &["symbol"])?;
+    QueryParameters::parse(call.query, &[])?;
     let rows = site.core.access.database().alerts(admitted.account().id).map_err(of_store)?;
     let names = names(site, &admitted, rows.iter().map(|row| &row.symbol))?;
     let mut groups: BTreeMap<&Symbol, Vec<Item>> = BTreeMap::new();

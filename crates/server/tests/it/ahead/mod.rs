@@ -230,6 +230,7 @@ impl Pair<'_> {
         }
         let answer = self.post("/v1/gridtrading/submit", requests::grid()).await;
         self.grids.extend(answer["order_id"].as_str().map(str::to_owned));
+        self.post("/v1/notify/reminders", requests::alert(rng)).await;
         let stepped = self.post("/v1/world/step", json!({"to": to.to_string()})).await;
         assert_eq!(stepped["now"], to.to_string(), "{stepped}");
         let step = stepped["step"].as_i64().unwrap();

@@ -29,6 +29,7 @@ pub(crate) const EXCEPTIONS: &[(&[&str], &str)] = &[
             "PUT /v1/trade/order",
             "DELETE /v1/trade/order",
             "POST /v1/gridtrading/submit",
+            "POST /v1/notify/reminders",
             "POST /v1/world/step",
         ],
         "sent to both servers on the way to the instant, and their answers compared there",
@@ -44,6 +45,10 @@ pub(crate) const EXCEPTIONS: &[(&[&str], &str)] = &[
             "PUT /v1/watchlist/groups",
             "DELETE /v1/watchlist/groups",
             "POST /v1/watchlist/pinned",
+            "DELETE /v1/notify/reminders",
+            "PUT /v1/drawings/{symbol}",
+            "PUT /v1/layouts",
+            "DELETE /v1/layouts",
             "POST /v1/world/run",
             "POST /v1/world/pause",
             "DELETE /v1/connections/{id}",
@@ -232,6 +237,14 @@ pub(crate) fn order(rng: &mut Rng) -> Value {
     order
 }
 
+/// Returns a price alert in the format of a program.
+pub(crate) fn alert(rng: &mut Rng) -> Value {
+    let (symbol, _, price) = rng.pick(&SECURITIES);
+    let near = price + 5 * (rng.below(9) as i64 - 4);
+    let value = format!("{}.{:02}", near / 100, near % 100);
+    json!({"symbol": symbol, "indicator_id": 1 + rng.below(2), "value_map": {"price": value}, "frequency": 2})
+}
+
 pub(crate) fn grid() -> Value {
     json!({"symbol": "9.HK", "settlement_currency": "HKD", "grid_trading_rule": {
         "submitted_base_price": "60", "upper_limit_price": "70", "lower_limit_price": "50", "trigger_price_type": 1,
@@ -264,7 +277,10 @@ pub(crate) fn request(method: &'static str, path: &str, rng: &mut Rng, about: &A
         }
         (
             "GET",
-            "/v1/securities/{symbol}" | "/v1/securities/{symbol}/actions" | "/v1/securities/{symbol}/figures",
+            "/v1/securities/{symbol}"
+            | "/v1/securities/{symbol}/actions"
+            | "/v1/securities/{symbol}/figures"
+            | "/v1/drawings/{symbol}",
         ) => ask(path.replace("{symbol}", symbol(rng))),
         ("GET", "/v1/coverage/{symbol}") => {
             let range = rng.pick(&["", "?start=2026-11-01&end=2026-11-30", "?end=2026-11-12"]);
