@@ -2,8 +2,8 @@
 //!
 //! `request.rs` answers commands 5, 6 and 7. `replay.rs` publishes: under a set clock, the pushes
 //! of stored candles; under the machine clock, the pushes of ingested rows and of scheduled
-//! changes. `alerts.rs` compares price alerts with the same quotes. `stream.rs` sends pushes as server-sent events. The publisher of a world follows the
-//! clock of the world ([`Channel`]).
+//! changes. `alerts.rs` compares price alerts with the same quotes. `stream.rs` sends pushes as
+//! server-sent events. The publisher of a world follows the clock of the world ([`Channel`]).
 
 mod alerts;
 mod replay;
