@@ -1,6 +1,6 @@
-//! Moves the stopped clock of a running server of the local store. Whoever may write into the folder
-//! of the store may do it, as with every operator command on the store: the command writes the
-//! wanted time into a file, and the server replaces the file with an answer.
+//! Moves the stopped clock of a running server of the local store. This needs write access to the
+//! folder of the store, like every operator command on the store: the command writes the wanted time
+//! into a file, and the server replaces the file with an answer.
 
 use std::fs::{File, OpenOptions};
 use std::io;
