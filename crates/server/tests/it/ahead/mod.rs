@@ -23,6 +23,8 @@ use data::{Data, Rng};
 use pushes::Pushes;
 use requests::{About, Ask};
 
+/// Endpoints of price alerts.
+const ALERTS: [&str; 2] = ["/v1/alerts", "/v1/notify/reminders"];
 const START: &str = "2026-11-10T08:00:00+08:00";
 /// Maximum number of stops on the way to the compared instant.
 const STOPS_MAX: usize = 4;
@@ -141,8 +143,15 @@ impl<'a> Visit<'a> {
         let mut body = answer.body.clone();
         if WITH_MACHINE_FIELDS.iter().any(|path| ask.path.starts_with(path)) {
             let mut value = answer.json();
-            without_machine_fields(&mut value);
+            without(&mut value, &MACHINE_FIELDS);
             body = value.to_string().into_bytes();
+        }
+        // The ids of alerts count those of all worlds of a server.
+        if ALERTS.iter().any(|path| ask.path.starts_with(path)) {
+            let mut value = answer.json();
+            without(&mut value, &["id", "alert"]);
+            body = value.to_string().into_bytes();
+            head.retain(|line| !line.starts_with("content-length:"));
         }
         (answer.status, head, body)
     }
@@ -156,13 +165,13 @@ impl<'a> Visit<'a> {
     }
 }
 
-fn without_machine_fields(value: &mut Value) {
+fn without(value: &mut Value, names: &[&str]) {
     match value {
         Value::Object(fields) => {
-            fields.retain(|name, _| !MACHINE_FIELDS.contains(&name.as_str()));
-            fields.values_mut().for_each(without_machine_fields);
+            fields.retain(|name, _| !names.contains(&name.as_str()));
+            fields.values_mut().for_each(|value| without(value, names));
         }
-        Value::Array(values) => values.iter_mut().for_each(without_machine_fields),
+        Value::Array(values) => values.iter_mut().for_each(|value| without(value, names)),
         _ => {}
     }
 }

@@ -271,6 +271,7 @@ pub(crate) fn request(method: &'static str, path: &str, rng: &mut Rng, about: &A
             "/v1/watchlist/groups" | "/udf/config" | "/udf/time" | "/v1/asset/fund" | "/v1/asset/account",
         )
         | ("GET", "/v1/asset/portfolio" | "/v1/asset/exchange_rates")
+        | ("GET", "/v1/alerts" | "/v1/notify/reminders" | "/v1/layouts")
         | ("GET", "/udf/key/{token}/config" | "/udf/key/{token}/time") => with(String::new()),
         ("GET", "/v1/securities") => {
             with(rng.pick(&["", "query=harbour", "query=9", "query=late", "limit=2"]).into())
