@@ -9,9 +9,6 @@ ifneq ($(TOOLCHAIN),)
 export RUSTUP_TOOLCHAIN := $(TOOLCHAIN)
 endif
 
-# Cargo does not use the job slots of make.
-unexport MAKEFLAGS
-
 .PHONY: demo demo-market demo-build test setup setup-test setup-e2e lint deny unit e2e e2e-busy lose e2e-rust e2e-more fuzz bench page dist dist-build dist-try deb packaging pictures
 
 demo: demo-build
@@ -24,10 +21,7 @@ demo-market: demo-build
 demo-build: setup page
 	$(CARGO) build --profile demo --locked -p chandler
 
-# The end-to-end tests mostly wait, so the checks that are compiled separately run beside them. What these need is installed first, so
-# that no two installations run at the same time.
-test: setup setup-test setup-e2e lint packaging unit
-	@$(MAKE) --no-print-directory --output-sync=target -j3 e2e deny fuzz
+test: setup lint deny packaging unit e2e fuzz
 
 # A C compiler (C++ for the fuzzer), the Rust of rust-toolchain.toml, Python's venv, Node.
 setup:
