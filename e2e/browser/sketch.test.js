@@ -148,7 +148,8 @@ describe('drawings', () => {
       await page.locator('.sketch g[data-of=own]').first().waitFor({ state: 'attached' });
       await openBar(page);
       await tool(page, 'link').click();
-      await page.waitForFunction(() => document.getElementById('speech').textContent.includes('copied'));
+      // The announcement of the copy may already have been replaced by another one.
+      await page.waitForFunction(async () => (await navigator.clipboard.readText()).includes('draw='));
       link = await page.evaluate(() => navigator.clipboard.readText());
     });
     assert.match(link, /draw=l:100,n:1:100:/);
